@@ -202,7 +202,7 @@ static int cut(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
     if (n > MAX_PIECES) /* bounds the size of the schedule */
         n = MAX_PIECES;
     if (n > count)             /* mutants: >= for >: the same value */
-        n = count;             /* unreached: only in test_algs and test_nodes */
+        n = count;             /* unreached: only in test_algs and test_select */
     return n > 1 ? (int)n : 1; /* mutants: >= for >: the same value */
 }
 

@@ -9,7 +9,6 @@ unit_tests = \
 	test/unit/test_json \
 	test/unit/test_kernel \
 	test/unit/test_loggp \
-	test/unit/test_nodes \
 	test/unit/test_nomem \
 	test/unit/test_pattern \
 	test/unit/test_ranges \

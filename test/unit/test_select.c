@@ -593,6 +593,19 @@ UNIT(segments_between_nodes_need_no_handshake)
     }
 }
 
+UNIT(parts_take_the_segments_of_the_call)
+{
+    const struct nbc_nodes nodes = nbc_nodes_blocks(12, 3);
+    const struct nbc_alg *alg = nbc_alg_by_name(NBC_BCAST, "hierarchical");
+    struct nbc_shape s = shape_of(NBC_BCAST, 12, 16000);
+    s.nodes = &nodes;
+    ck_assert_int_gt(longest_message(alg, s), 4096);
+    s.segment = 4096;
+    ck_assert_int_eq(longest_message(alg, s), 4096);
+    s.segment = 128000;
+    ck_assert_int_eq(longest_message(alg, s), 128000);
+}
+
 UNIT(blocks_between_hosts_move_in_pieces)
 {
     static const struct {
