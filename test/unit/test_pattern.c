@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the ranks of a node tell one another, and what all ranks make of it (pattern.h). That the
- * schedules made of it are right is tested in test_algs. */
+/* Whether ranks use a pattern of their edges (pattern.h), and how they share it. That the schedules
+ * made of it are right is tested in test_algs and test_uses. */
 #include <stdlib.h>
 
 #include "nodes.h"
@@ -23,78 +23,6 @@ static struct nbc_shape shape_of(int rank, const struct nbc_neighbors *neighbors
                               .recv = {.count = 3, .type = NBC_TYPE_RECV},
                               .neighbors = neighbors,
                               .nodes = nodes};
-}
-
-static void check_edge(const struct nbc_edge *e, int from, int to, int64_t bytes)
-{
-    ck_assert_int_eq(e->from, from);
-    ck_assert_int_eq(e->to, to);
-    ck_assert_int_eq(e->bytes, bytes);
-}
-
-/* Those to other nodes, in order; neither MPI_PROC_NULL nor the rank itself, nor its node. */
-UNIT(a_rank_offers_its_edges_to_other_nodes)
-{
-    const int in[] = {3, -2, 1, 0}, out[] = {5, 0, 2, 5, -2, 1};
-    const struct nbc_neighbors neighbors = {in, out, 4, 6, false};
-    const struct nbc_nodes nodes = nbc_nodes_blocks(6, 2);
-    const struct nbc_shape shape = shape_of(0, &neighbors, &nodes);
-    struct nbc_offer offer;
-    ck_assert(nbc_offer_make(&offer, &shape));
-    ck_assert_int_eq(offer.n, 5);
-    ck_assert_int_eq(offer.busiest, 3);
-    check_edge(&offer.edges[0], 3, 1, 0);
-    check_edge(&offer.edges[1], 0, 5, 12);
-    check_edge(&offer.edges[2], 0, 2, 12);
-    check_edge(&offer.edges[3], 0, 5, 12);
-    check_edge(&offer.edges[4], 3, 0, 12);
-    free(offer.edges);
-}
-
-UNIT(blocks_without_data_are_no_edges)
-{
-    const int peers[] = {2};
-    const struct nbc_neighbors neighbors = {peers, peers, 1, 1, false};
-    const struct nbc_nodes nodes = nbc_nodes_blocks(4, 2);
-    struct nbc_shape shape = shape_of(0, &neighbors, &nodes);
-    struct nbc_offer offer;
-    shape.send.count = shape.recv.count = 0;
-    ck_assert(nbc_offer_make(&offer, &shape));
-    ck_assert_int_eq(offer.n, 1);
-    ck_assert_int_eq(offer.busiest, 0);
-    free(offer.edges);
-}
-
-/* Both neighbors are one rank: what goes to the lower one comes from the upper one. */
-UNIT(incoming_edges_are_in_the_order_of_the_senders)
-{
-    const int around[] = {1, 1};
-    const int64_t counts[] = {1, 2}, displs[] = {0, 1};
-    const struct nbc_neighbors neighbors = {around, around, 2, 2, true};
-    const struct nbc_nodes nodes = nbc_nodes_blocks(2, 1);
-    struct nbc_shape shape = shape_of(0, &neighbors, &nodes);
-    struct nbc_end ends[2];
-    shape.coll = NBC_NEIGHBOR_ALLTOALLV;
-    shape.recv.counts = (struct nbc_ints){counts, 8};
-    shape.recv.displs = (struct nbc_ints){displs, 8};
-    ck_assert_int_eq(nbc_ends_list(&shape, false, ends), 2);
-    ck_assert_int_eq(ends[0].block.count, 2);
-    ck_assert_int_eq(ends[1].block.count, 1);
-}
-
-UNIT(a_pattern_has_the_edges_of_all_ranks)
-{
-    const struct nbc_edge offers[] = {{1, 1, 0}, {0, 7, 5}, {8, 0, 6},  /* of rank 0 */
-                                      {0, 2, 0}, {9, 1, 7}, {9, 1, 8}}; /* of rank 1 */
-    struct nbc_pattern p;
-    ck_assert(nbc_pattern_make(&p, offers, 2, 3));
-    ck_assert_int_eq(p.nout, 1);
-    ck_assert_int_eq(p.nin, 3);
-    check_edge(&p.out[0], 0, 7, 5);
-    check_edge(&p.in[0], 8, 0, 6);
-    check_edge(&p.in[1], 9, 1, 7);
-    check_edge(&p.in[2], 9, 1, 8);
-    nbc_pattern_free(&p);
 }
 
 /* In the order of the numbers: linear; apart, within nodes and between; together, likewise. One
