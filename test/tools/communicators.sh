@@ -24,8 +24,7 @@ ours="$(sanitizer_runtime) $library"
 count "without nbcshim" "" ""
 native=$count
 count "with nbcshim" "$ours" NBCSHIM=on
-[ "${count:-0}" -ge $((native - HANDFUL)) ]
-result $? "$count communicators, without nbcshim $native"
+expect "$count communicators, without nbcshim $native" test "${count:-0}" -ge $((native - HANDFUL))
 
 # With few ranges a range that is lost takes the room of a communicator, where the MPI has an end.
 count "few ranges" "$ours" NBCSHIM_TEST=tag_ub=65535
@@ -34,12 +33,10 @@ few=$count
 [ "$native" = $MOST ] || [ "${count:-0}" -ge $(((native + 120) / 2)) ]
 result $? "$count communicators with few ranges"
 count "few ranges, after use" "$ours" NBCSHIM_TEST=tag_ub=65535 use
-[ "$count" = "$few" ]
-result $? "$count communicators after others were freed, before that $few"
+expect "$count communicators after others were freed, before that $few" test "$count" = "$few"
 if [ "$native" != $MOST ]; then
     count "few ranges, after failures" "$ours" NBCSHIM_TEST=tag_ub=65535 fail
-    [ "$count" = "$few" ]
-    result $? "$count communicators after others could not be made, before that $few"
+    expect "$count communicators after others could not be made, before that $few" test "$count" = "$few"
 fi
 
 finish

@@ -155,11 +155,9 @@ cut_at() # WIDTH
 }
 if command -v chromium >/dev/null; then
     cut=$(cut_at 800)
-    [ "$cut" = 0,0,0,0,0 ]
-    result $? "the page has room at 800 pixels ($cut)"
+    expect "the page has room at 800 pixels ($cut)" test "$cut" = 0,0,0,0,0
     cut=$(cut_at 500)
-    [ "${cut%%,*}" = 0 ]
-    result $? "and on a phone but for what scrolls by itself ($cut)"
+    expect "and on a phone but for what scrolls by itself ($cut)" test "${cut%%,*}" = 0
 fi
 expect "the program compiles with -O2" $CC -std=gnu11 -g -O2 -rdynamic $persistent $MPI_CPPFLAGS $newer_calls \
     "$srcdir/test/tools/compared.c" -o "$scratch/inlined" $MPI_LIBS
@@ -255,12 +253,10 @@ compare "a file that cannot be written is refused" 2 --html="$scratch/nothing/th
 log_has 1 "before anything runs" '^'
 log_has 1 "with its name" "^nbcrun: cannot write $scratch/nothing/there\$"
 tools/nbcrun --library="$library" --runs=3 true >"$scratch/log" 2>&1
-[ $? = 2 ]
-result $? "--runs without --compare is refused"
+expect "--runs without --compare is refused" test $? = 2
 for runs in 0 x ''; do
     tools/nbcrun --library="$library" --compare --runs=$runs true >"$scratch/log" 2>&1
-    [ $? = 2 ]
-    result $? "--runs=$runs is refused"
+    expect "--runs=$runs is refused" test $? = 2
 done
 
 # A signal ends the job of the run, and is not waited out.
@@ -287,8 +283,7 @@ END
         "$scratch/lacks.c" -o "$scratch/lacks" "${library%/*}/libnbcprofile.so" $MPI_LIBS -Wl,-rpath,"${library%/*}"
     mpi_command 1 "" "NBCPROFILE=$scratch/record" "$scratch/lacks"
     guarded 60 "$scratch/log" "${launch[@]}"
-    [ $? = 127 ]
-    result $? "it ends where it calls what the MPI lacks"
+    expect "it ends where it calls what the MPI lacks" test $? = 127
     log_has 1 "with its name" 'undefined symbol: MPI_Barrier_init$'
     # mpi4py asks, and has another way if the answer is no.
     echo '#define _GNU_SOURCE

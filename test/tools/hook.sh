@@ -27,8 +27,7 @@ FAKE(opal_progress_register)
 FAKE(opal_progress_unregister)
 END
     $CC -shared -fPIC -o "$scratch/$1" "$scratch/fake.c" -ldl
-    [ -f "$scratch/$1" ]
-    result $? "a library $1"
+    expect "a library $1" test -f "$scratch/$1"
 }
 
 # run NAME SAYS PRELOADED VARIABLES: the program passes, and the statistics say that.

@@ -151,8 +151,7 @@ while read -r line <&3; do
     run_command "$line" >"$scratch/output" 2>&1
     result $? "README: $line" "$(cat "$scratch/output" "$scratch/log" 2>/dev/null)"
 done 3< <(commands)
-[ $count -ge 15 ]
-result $? "README has commands: $count"
+expect "README has commands: $count" test $count -ge 15
 expect "the trace that README speaks of has been written" test -s "$scratch/work/trace.json"
 
 # --- uninstalling ---------------------------------------------------------------------------------

@@ -27,8 +27,7 @@ alone()
 runtime=$(sanitizer_runtime)
 
 alone "srun -n 4, but the MPI does not know Slurm: a line" 1 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 SLURM_NTASKS=4
-grep -q 'srun: try another --mpi=' "$scratch/log"
-result $? "it says what to try"
+expect "it says what to try" grep -q 'srun: try another --mpi=' "$scratch/log"
 alone "another rank says nothing" 0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=1 SLURM_NTASKS=4
 alone "in a batch script there is no step" 0 SLURM_NTASKS=4 SLURM_PROCID=0 SLURM_JOBID=5
 alone "srun -n 1 in an allocation of 4" 0 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 SLURM_JOBID=5
@@ -51,8 +50,7 @@ END
     expect "a library with a function of PMIx compiles" $CC -shared -fPIC -o "$scratch/pmix.so" "$scratch/pmix.c" -ldl
     runtime="${runtime:+$runtime:}$scratch/pmix.so"
     alone "a launcher that does not speak PMIx, which the MPI does: a line" 1 JSM_NAMESPACE_SIZE=4 JSM_NAMESPACE_RANK=0
-    grep -q 'this one uses PMIx: try mpiexec of Open MPI' "$scratch/log"
-    result $? "it says which one does"
+    expect "it says which one does" grep -q 'this one uses PMIx: try mpiexec of Open MPI' "$scratch/log"
     runtime=$(sanitizer_runtime)
 fi
 

@@ -172,8 +172,7 @@ for script in "$nbcc" "$nbccxx" $nbcfort; do
     output=$("$script" --help)
     [[ $output == "Usage: ${name%%.*} ARGUMENT"* && $output == *"--${name%%.*}-version"* ]]
     result $? "$name --help is its own"
-    [ "$("$script" --${name%%.*}-version)" = "${name%%.*} (nbcshim) $VERSION" ]
-    result $? "$name tells its version"
+    expect "$name tells its version" test "$("$script" --${name%%.*}-version)" = "${name%%.*} (nbcshim) $VERSION"
 done
 
 mpicxx=$(sed -n "s/^nbccxx) mpicc='\([^']*\)'.*/\1/p" "$nbccxx")
@@ -235,19 +234,16 @@ elif command -v autoconf >/dev/null && [ "$SANITIZE" = no ]; then
     )
     expect "examples/autoconf builds with CC=nbcc" application CC="$nbcc"
     for name in MPI_IALLREDUCE MPI_ALLREDUCE_INIT MPI_NEIGHBOR_ALLTOALLW_INIT MPI_BCAST_C; do
-        grep -q "^#define HAVE_$name 1" "$scratch/app/config.h"
-        result $? "its configure finds $name"
+        expect "its configure finds $name" grep -q "^#define HAVE_$name 1" "$scratch/app/config.h"
     done
     grep -q '^#define HAVE_DECL_MPI_ALLREDUCE_INIT 1' "$scratch/app/config.h"
     result $? "and the declaration of MPI_Allreduce_init in <mpi.h>"
     expect "it runs on 3 ranks" run "$scratch/app/residual" 3
-    grep -q '^persistent: 55$' "$scratch/log"
-    result $? "with persistent collectives"
+    expect "with persistent collectives" grep -q '^persistent: 55$' "$scratch/log"
     if ! mpi_has Allreduce_init; then
         expect "it builds with the MPI's wrapper too" application CC="$MPICC"
         expect "and runs on 3 ranks" run "$scratch/app/residual" 3
-        grep -q '^blocking: 55$' "$scratch/log"
-        result $? "but without persistent collectives, which the MPI lacks"
+        expect "but without persistent collectives, which the MPI lacks" grep -q '^blocking: 55$' "$scratch/log"
     fi
 else
     comment "no autoconf, or a sanitized library: examples/autoconf is left out"

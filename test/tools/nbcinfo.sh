@@ -158,8 +158,7 @@ shows "a ring's rounds, messages and bytes" \
     '^allreduce:ring, 4 ranks: 6 rounds, 24 messages, 6291456 bytes, at most 1572864 from one rank' "$nbcinfo" \
     --schedule allreduce:ring --ranks 4 --bytes 1M
 shows "what a rank does" '^ *[0-9]+ reduce ' "$nbcinfo" --schedule allreduce:ring --ranks 4 --bytes 1M --rank 2
-[ "$("$nbcinfo" --schedule allreduce:ring --ranks 4 --rank 2 | grep -c '^rank ')" = 1 ]
-result $? "one rank only"
+expect "one rank only" test "$("$nbcinfo" --schedule allreduce:ring --ranks 4 --rank 2 | grep -c '^rank ')" = 1
 
 refuses "a rank that is not there" 'no such rank' "$nbcinfo" --schedule allreduce:ring --ranks 4 --rank 4
 
@@ -190,8 +189,7 @@ result $? "every algorithm can be drawn" "$bad"
 
 # Arrows that are messages, one for each.
 count=$("$nbcinfo" --schedule alltoall:pairwise --ranks 5 --bytes 64 --dot | grep -c 'penwidth=1.4')
-[ "$count" = 20 ]
-result $? "a picture has an arrow for each message"
+expect "a picture has an arrow for each message" test "$count" = 20
 if command -v dot >/dev/null; then
     "$nbcinfo" --schedule bcast:binomial --ranks 4 --svg >"$scratch/svg"
     grep -q '^</svg>' "$scratch/svg" && [ "$(grep -c '>recv from' "$scratch/svg")" = 3 ]

@@ -141,8 +141,7 @@ two words
 *
 it's" "$nbcrun" "$hydra" -n 2 "$app" "two words" '*' "it's"
 "$nbcrun" "$hydra" "$app" >/dev/null
-[ $? = 7 ]
-result $? "the exit status is the launcher's"
+expect "the exit status is the launcher's" test $? = 7
 
 prints "an LD_PRELOAD of the environment comes after ours" \
     "$hydra -genv LD_PRELOAD $shim:$other $app" env LD_PRELOAD="$other" "$nbcrun" --print "$hydra" \
@@ -382,8 +381,7 @@ awk 'BEGIN { for (r = 0; r < 1000; r++) {
     printf "nbcshim: rank %d: last calls on MPI_COMM_WORLD: 6 iallreduce of 1, 7 %s\n", r,
         r == 500 ? "ibarrier of 0" : "iallreduce of 1" } }' >"$scratch/thousand"
 "$nbcrun" --hang="$scratch/thousand" >"$scratch/log"
-[ "$(wc -l <"$scratch/log")" -le 40 ]
-result $? "the reports of 1,000 ranks are at most 40 lines"
+expect "the reports of 1,000 ranks are at most 40 lines" test "$(wc -l <"$scratch/log")" -le 40
 log_has 1 "the call that differs, and where" \
     '^MPI_COMM_WORLD: call 7 differs: ranks 0-499,501-999: iallreduce of 1; rank 500: ibarrier of 0$'
 log_has 1 "the function of all, without the thousand places" '^ranks 0-999: in MPI_Wait$'
@@ -419,8 +417,7 @@ log_has 1 "a rank that reports twice is named once" '^ranks 0-1: barrier:linear,
 
 echo 'nbcshim: inactive: no rank references a nonblocking or persistent collective; NBCSHIM=on activates it' >"$scratch/inactive"
 "$nbcrun" --hang="$scratch/inactive" >"$scratch/log" 2>&1
-[ $? = 1 ]
-result $? "a file without a report is a failure"
+expect "a file without a report is a failure" test $? = 1
 log_has 1 "nbcshim was inactive" ": no report of nbcshim is in this file: it was inactive\$"
 
 # MPI_Comm_set_name is local: one rank may have given no name, or another one.

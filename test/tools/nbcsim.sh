@@ -68,8 +68,7 @@ $sim --rules --limit 20K -n 2..32,3..24 -b 8..512K:8 barrier bcast allgather >"$
 result $? "--rules"
 shows "rules from a file decide" ': 0 more than 10% worse' \
     $sim --tuning "$scratch/rules" --limit 20K -n 2..32,3..24 -b 8..512K:8 --regret bcast
-grep -q '^allgather .* pow2 spread$' "$scratch/rules"
-result $? "they tell powers of two from others"
+expect "they tell powers of two from others" grep -q '^allgather .* pow2 spread$' "$scratch/rules"
 shows "a rule ends where handshakes begin" '^bcast +[*] +0-50[0-9][0-9] +linear' \
     $sim --set L=1000000 --set eager=5000 --set handshake=4000000 --rules -n 8 -b 8..32K:4 bcast
 $sim --rules --ppn 4 --limit 20K -n 2..32 -b 8 barrier >"$scratch/places"
@@ -139,8 +138,7 @@ if command -v gnuplot >/dev/null; then
     echo 'L = 7' >"$scratch/machine's"
     expect "a picture with apostrophes" \
         $sim -n 2..64 --network "$scratch/machine's" --plot "$scratch/it's.svg" bcast
-    grep -q "machine's" "$scratch/it's.svg"
-    result $? "they are there"
+    expect "they are there" grep -q "machine's" "$scratch/it's.svg"
     $sim -n 2..64 --plot "$scratch/no/x.svg" bcast >"$scratch/out" 2>&1
     [ $? = 1 ] && grep -q 'no/x.svg: No such file' "$scratch/out" && ! grep -q '<svg' "$scratch/out"
     result $? "a picture that cannot be written"

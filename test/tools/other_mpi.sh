@@ -19,8 +19,7 @@ says()
     shift
     guarded 30 "$scratch/log" "$@"
     status=$?
-    [ $status = 1 ]
-    result $? "$name: the program ends (status $status)"
+    expect "$name: the program ends (status $status)" test $status = 1
     log_has 1 "$name: one line names both libraries" \
         "^nbcshim: .*/libnbcshim\.so[.0-9]* is built for .*, but the program uses .*/$file\.so"
     [ "$1" = "mpiexec.$other" ] || # it comments on the status

@@ -13,8 +13,7 @@ else
 fi
 while read -r page most; do
     lines=$(wc -l <"$srcdir/$page")
-    [ "$lines" -le "$most" ]
-    result $? "$page has at most $most lines: $lines"
+    expect "$page has at most $most lines: $lines" test "$lines" -le "$most"
 done <<'END'
 README 130
 doc/performance.md 200
