@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 static int counts[64], displs[64];
-static MPI_Datatype types[64];
 static MPI_Comm returning; /* errors are returned */
 
 /* The call under test: nonblocking, or persistent. */
@@ -433,52 +432,6 @@ TEST(blocking_call_fails, .wanted = is_own)
     }
 }
 
-/* A line of ranks, in one buffer: at its ends the two blocks of nobody are the same. */
-BOTH_WAYS(blocks_of_nobody)
-{
-    int data[4] = {-1, test_rank, test_rank, -1}, one[2] = {1, 1}, open = 0;
-    bool first = test_rank == 0, last = test_rank == test_size - 1;
-    MPI_Aint from[2] = {4, 8}, to[2] = {first ? 4 : 0, last ? 8 : 12};
-    MPI_Cart_create(returning, 1, &test_size, &open, 0, &w->comm);
-    complete(
-        w,
-        CALL(Neighbor_alltoallw, neighbor_alltoallw, data, one, from, types, data, one, to, types),
-        "blocks of nobody");
-    EXPECT(data[0] == (first ? -1 : test_rank - 1) && data[3] == (last ? -1 : test_rank + 1) &&
-               data[1] == test_rank && data[2] == test_rank,
-           "in a line: %d %d %d %d", data[0], data[1], data[2], data[3]);
-    MPI_Comm_free(&w->comm);
-}
-
-/* Even ranks send to the next one, and nobody else to anyone: a side without neighbors has no
- * arrays. */
-BOTH_WAYS(no_arrays)
-{
-    int before = left(), data = test_rank, heard = -1;
-    int next = right(), nin = test_rank % 2, nout = next % 2, one[1] = {1};
-    MPI_Aint here[1] = {0};
-    MPI_Dist_graph_create_adjacent(returning, nin, &before, MPI_UNWEIGHTED, nout, &next,
-                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &w->comm);
-    complete(w,
-             CALL(Neighbor_alltoallw, neighbor_alltoallw, nout ? &data : NULL, nout ? one : NULL,
-                  nout ? here : NULL, nout ? types : NULL, nin ? &heard : NULL, nin ? one : NULL,
-                  nin ? here : NULL, nin ? types : NULL),
-             "no arrays");
-    EXPECT_INT(heard, nin ? before : -1, "without arrays");
-    MPI_Comm_free(&w->comm);
-}
-
-/* MPI_IN_PLACE in an argument that is significant only at the root is none. */
-BOTH_WAYS(places_at_the_others)
-{
-    int data = 30 + test_rank, all[64];
-    complete(w,
-             CALL(Gather, gather, &data, 1, MPI_INT, test_rank ? MPI_IN_PLACE : all, 1, MPI_INT, 0),
-             "gather into no place");
-    for (int i = 0; i < test_size && test_rank == 0; i++)
-        EXPECT_INT(all[i], 30 + i, "from rank %d", i);
-}
-
 /* Beside a count of zero the null type is no error: MPICH takes it. */
 BOTH_WAYS(null_types)
 {
@@ -500,25 +453,6 @@ BOTH_WAYS(null_types)
     }
 }
 
-/* One buffer on both sides, of which other parts are used. */
-BOTH_WAYS(behind_the_other_side)
-{
-    enum { N = 4 };
-    int behind[64], data[64 * N];
-    for (int i = 0; i < 64; i++)
-        behind[i] = N + i;
-    data[0] = 10 + test_rank;
-    complete(w, CALL(Gatherv, gatherv, data, 1, MPI_INT, data, counts, behind, MPI_INT, 0),
-             "gatherv behind what is sent");
-    for (int i = 0; i < test_size && test_rank == 0; i++)
-        EXPECT_INT(data[N + i], 10 + i, "from rank %d", i);
-    for (int i = 0; i < test_size && test_rank == 0; i++)
-        data[N + i] = 20 + i;
-    complete(w, CALL(Scatterv, scatterv, data, counts, behind, MPI_INT, data, 1, MPI_INT, 0),
-             "scatterv from behind what is received");
-    EXPECT_INT(data[0], 20 + test_rank);
-}
-
 #ifdef OPEN_MPI /* MPICH refuses it */
 BOTH_WAYS(exscan_whose_receive_buffer_does_not_count)
 {
@@ -529,22 +463,6 @@ BOTH_WAYS(exscan_whose_receive_buffer_does_not_count)
     EXPECT(!test_rank || data[1] == test_rank * (test_rank - 1) / 2, "exscan: %d", data[1]);
 }
 #endif
-
-BOTH_WAYS(no_neighbors)
-{
-    int none = 0, one = 1;
-    MPI_Dist_graph_create_adjacent(returning, 0, &none, MPI_UNWEIGHTED, 0, &none, MPI_UNWEIGHTED,
-                                   MPI_INFO_NULL, 0, &w->comm);
-    complete(w,
-             CALL(Neighbor_alltoallv, neighbor_alltoallv, NULL, NULL, NULL, MPI_INT, NULL, NULL,
-                  NULL, MPI_INT),
-             "alltoallv");
-    complete(
-        w,
-        CALL(Neighbor_allgatherv, neighbor_allgatherv, &one, 1, MPI_INT, NULL, NULL, NULL, MPI_INT),
-        "allgatherv");
-    MPI_Comm_free(&w->comm);
-}
 
 /* A program may ask for the text of an error whenever it likes (MPI-4.1 11.4.1). Open MPI 4.1 ends
  * it then, as does MPICH 3. */
@@ -565,7 +483,6 @@ static void begin(void)
     for (int i = 0; i < 64; i++) {
         counts[i] = 1;
         displs[i] = i;
-        types[i] = MPI_INT;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &returning);
     MPI_Comm_set_errhandler(returning, MPI_ERRORS_RETURN);
