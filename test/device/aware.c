@@ -5,16 +5,12 @@
  * that the program has begun; and as some MPIs do, it needs the context of the memory to be current
  * in the thread that calls it: when a message starts and, in the progress thread of nbcshim, which
  * cannot have it from the program, as long as one is under way, whatever that thread tests. */
-#define _GNU_SOURCE
+#include "../tools/below.h"
 #include "config.h"
 
-#include <dlfcn.h>
-#include <mpi.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int MPIX_Query_cuda_support(void);
@@ -38,12 +34,6 @@ int MPIX_GPU_query_support(int number, int *answer)
     return MPI_SUCCESS;
 }
 
-static void look_up(void *library, const char *name, void *function)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, sizeof found);
-}
-
 typedef intptr_t distance(uintptr_t at);
 
 /* From the address of a byte of a device to the hidden one; 0: it is none. */
@@ -54,8 +44,8 @@ static intptr_t to_hidden(uintptr_t at)
     distance *f = __atomic_load_n(&found, __ATOMIC_RELAXED);
     for (int i = 0; i < 2 && !f; i++) {
         void *library = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (library)
-            look_up(library, "nbc_runtime_to_hidden", &f);
+        void *address = library ? dlsym(library, "nbc_runtime_to_hidden") : NULL;
+        memcpy(&f, &address, sizeof f);
     }
     __atomic_store_n(&found, f, __ATOMIC_RELAXED);
     return f ? f(at) : 0;
@@ -97,11 +87,9 @@ static int place_of(MPI_Request request)
 /* nbcshim asks no more for a send that is complete when MPI_Isend returns. */
 static bool is_over(MPI_Request request)
 {
-    static __typeof__(MPI_Request_get_status) *next;
+    BELOW(Request_get_status);
     int over = 0;
-    if (!next)
-        look_up(RTLD_NEXT, "PMPI_Request_get_status", &next);
-    return next(request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && over;
+    return below(request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && over;
 }
 
 static int begin(int error, MPI_Request request, uintptr_t on_device)
@@ -143,35 +131,29 @@ static void need_contexts(void)
 int PMPI_Isend(NBC_CONST void *buf, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                MPI_Request *request)
 {
-    static __typeof__(MPI_Isend) *next;
+    BELOW(Isend);
     uintptr_t at;
-    if (!next)
-        look_up(RTLD_NEXT, "PMPI_Isend", &next);
     void *hidden = translated(buf, count, type, &at);
-    int error = next(hidden, count, type, peer, tag, comm, request);
+    int error = below(hidden, count, type, peer, tag, comm, request);
     return begin(error, *request, !error && at && is_over(*request) ? 0 : at);
 }
 
 int PMPI_Irecv(void *buf, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                MPI_Request *request)
 {
-    static __typeof__(MPI_Irecv) *next;
+    BELOW(Irecv);
     uintptr_t at;
-    if (!next)
-        look_up(RTLD_NEXT, "PMPI_Irecv", &next);
     void *hidden = translated(buf, count, type, &at);
-    int error = next(hidden, count, type, peer, tag, comm, request);
+    int error = below(hidden, count, type, peer, tag, comm, request);
     return begin(error, *request, at);
 }
 
 int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    static __typeof__(MPI_Test) *next;
+    BELOW(Test);
     MPI_Request before = *request;
-    if (!next)
-        look_up(RTLD_NEXT, "PMPI_Test", &next);
     need_contexts();
-    int error = next(request, flag, status);
+    int error = below(request, flag, status);
     if (error || *flag)
         end(before);
     return error;
@@ -179,33 +161,27 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-    static __typeof__(MPI_Request_get_status) *next;
-    if (!next)
-        look_up(RTLD_NEXT, "PMPI_Request_get_status", &next);
+    BELOW(Request_get_status);
     need_contexts();
-    return next(request, flag, status);
+    return below(request, flag, status);
 }
 
 int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    static __typeof__(MPI_Wait) *next;
+    BELOW(Wait);
     MPI_Request before = *request;
-    if (!next)
-        look_up(RTLD_NEXT, "PMPI_Wait", &next);
-    int error = next(request, status);
+    int error = below(request, status);
     end(before);
     return error;
 }
 
 int PMPI_Testsome(int n, MPI_Request *requests, int *nover, int *over, MPI_Status *statuses)
 {
-    static __typeof__(MPI_Testsome) *next;
+    BELOW(Testsome);
     MPI_Request *before = malloc((size_t)n * sizeof *before + 1);
-    if (!next)
-        look_up(RTLD_NEXT, "PMPI_Testsome", &next);
     memcpy(before, requests, (size_t)n * sizeof *before);
     need_contexts();
-    int error = next(n, requests, nover, over, statuses);
+    int error = below(n, requests, nover, over, statuses);
     for (int i = 0; i < n; i++)
         if (requests[i] != before[i])
             end(before[i]);
@@ -223,11 +199,11 @@ int mca_base_var_get_value(int index, const void *value, void *source, const cha
 
 int mca_base_var_find_by_name(const char *name, int *index)
 {
-    static __typeof__(mca_base_var_find_by_name) *next;
+    static __typeof__(&mca_base_var_find_by_name) next;
     const char *only = getenv("NBC_HCOLL_RANK");
     int rank = -1;
     if (!next)
-        look_up(RTLD_NEXT, "mca_base_var_find_by_name", &next);
+        find_below(&next, "mca_base_var_find_by_name");
     if (!getenv("NBC_HCOLL") || strcmp(name, "coll_hcoll_enable") != 0)
         return next(name, index);
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -239,10 +215,10 @@ int mca_base_var_find_by_name(const char *name, int *index)
 
 int mca_base_var_get_value(int index, const void *value, void *source, const char **file)
 {
-    static __typeof__(mca_base_var_get_value) *next;
+    static __typeof__(&mca_base_var_get_value) next;
     static int hcoll;
     if (!next)
-        look_up(RTLD_NEXT, "mca_base_var_get_value", &next);
+        find_below(&next, "mca_base_var_get_value");
     if (index != HCOLL_INDEX)
         return next(index, value, source, file);
     hcoll = atoi(getenv("NBC_HCOLL"));

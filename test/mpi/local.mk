@@ -76,7 +76,7 @@ test/device/libamdhip64.so.6: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -DHIP $(device_flags) -Wl,-soname,$(@F) -o $@ $<
 test/device/libze_loader.so.1: test/device/level_zero.c test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(device_flags) -Wl,-soname,$(@F) -o $@ $<
-test/device/aware.so: test/device/aware.c
+test/device/aware.so: test/device/aware.c test/tools/below.h
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(mpi_flags) $(device_flags) -o $@ $< -ldl
 # Leave to the MPI what it can carry out.
 test/mpi/by_mpi.rules: src/algs.def
