@@ -124,22 +124,6 @@ UNIT(an_override_wins_where_it_applies)
     ck_assert_ptr_eq(nbc_select(&s, row(NBC_BCAST, true, 0), &rules, &segment), rule.alg);
 }
 
-UNIT(without_rules_the_first_row_that_applies)
-{
-    int64_t segment = 5;
-    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
-        struct nbc_shape s = shape_of(coll, 6, 1);
-        int i = 0;
-        while (!nbc_alg_applies(row(coll, false, i), &s))
-            i++;
-        const struct nbc_rules none = {.rule = NULL};
-        s.recv.counts = s.send.counts = (struct nbc_ints){(const int32_t[6]){0}, 4};
-        ck_assert_ptr_eq(nbc_select(&s, NULL, NULL, &segment), row(coll, false, i));
-        ck_assert_int_eq(segment, 0);
-        ck_assert_ptr_eq(nbc_select(&s, NULL, &none, &segment), row(coll, false, i));
-    }
-}
-
 /* Every reduction has an algorithm for every order, also between groups, and rules and overrides
  * choose no other. */
 UNIT(a_required_order_is_obeyed)
@@ -194,25 +178,6 @@ UNIT(rules_match_ranks_and_bytes)
         if (table[i].alg)
             ck_assert_int_eq(segment, table[i].segment);
     }
-}
-
-UNIT(rules_yield_to_preconditions)
-{
-    struct nbc_alg needy = *row(NBC_ALLREDUCE, false, 0);
-    needy.needs = NBC_COMMUTATIVE;
-    const struct nbc_rule rule[] = {
-        {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, &needy, 11, NBC_ANY},
-        {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 0), 22, NBC_ANY}};
-    const struct nbc_rules rules = {.rule = rule, .nrules = 2};
-    struct nbc_shape s = shape_of(NBC_ALLREDUCE, 6, 1);
-    int64_t segment;
-    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), &needy);
-    s.commutative = false;
-    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), rule[1].alg);
-    ck_assert_int_eq(segment, 22);
-    s.remote_size = 6;
-    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), row(NBC_ALLREDUCE, true, 0));
-    ck_assert_int_eq(segment, 0);
 }
 
 UNIT(rules_have_needs_of_their_own)
