@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Allreduce: the vectors of all ranks are combined, and all ranks receive the result. */
-#include "bytes.h"
 #include "circulant.h"
 #include "reduction.h"
 #include "select.h"
@@ -150,6 +149,16 @@ static int64_t circulant_part(const void *layout, int part)
     return nbc_part_start(nbc_send_block(shape, 0).count, shape->size, part);
 }
 
+/* The vector in P parts of nearly equal length. */
+static struct nbc_circulant vector_of(const struct nbc_shape *shape)
+{
+    return (struct nbc_circulant){.shape = shape,
+                                  .first = circulant_part,
+                                  .layout = shape,
+                                  .input = nbc_send_block(shape, 0),
+                                  .home = nbc_recv_block(shape, 0)};
+}
+
 /* Circulant: reduce-scatter and allgather in as many rounds as Rabenseifner's algorithm, but on any
  * number of ranks, without folding. Rank r counts the parts from its own. When s of them are left,
  * it sends those from h = ⌈s/2⌉ on to rank r + h, which reduces them with its first ones. The
@@ -167,108 +176,25 @@ static int64_t circulant_part(const void *layout, int part)
  * reduce-scatter and allreduce algorithms", 2024. */
 void nbc_allreduce_circulant(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!nbc_has_bytes(shape, result))
+    struct nbc_circulant circulant = vector_of(shape);
+    if (!nbc_has_bytes(shape, circulant.home))
         return;
-    struct nbc_circulant circulant = {.shape = shape,
-                                      .first = circulant_part,
-                                      .layout = shape,
-                                      .input = nbc_send_block(shape, 0),
-                                      .home = result};
     if (shape->size == 1)
-        nbc_copy(s, result, circulant.input, NBC_NONE);
+        nbc_copy(s, circulant.home, circulant.input, NBC_NONE);
     else
         nbc_circulant_gather(s, &circulant, nbc_circulant_reduce(s, &circulant));
 }
 
-/* The state of a rank of the ring. A cell is one piece of one part. */
-struct ring {
-    struct nbc_sched *s;
-    struct nbc_grid grid;
-    struct nbc_room room;
-    struct nbc_window in, out;
-    nbc_id *reader; /* in place: per cell, the operation that reads the input there */
-};
-
-static void pass_on(struct ring *ring, struct nbc_ref data, nbc_id ready, nbc_id *sent)
-{
-    const struct nbc_shape *shape = ring->grid.shape;
-    *sent = nbc_send(ring->s, data, (shape->rank + 1) % shape->size, ready);
-    nbc_window_add(ring->s, &ring->out, *sent);
-}
-
-/* Steps 0 … P − 2: receives a partial result from the left, reduces this rank's vector into it,
- * sends it on. */
-static void reduce_cell(struct ring *ring, int step, int g, int part)
-{
-    const struct nbc_shape *shape = ring->grid.shape;
-    bool last = step == shape->size - 2;
-    int left = nbc_relative(shape->rank, 1, shape->size);
-    struct nbc_acc acc = nbc_acc_input(shape);
-    struct nbc_ref place = nbc_cell(&ring->grid, nbc_recv_block(shape, 0), g, part);
-    acc.at = nbc_cell(&ring->grid, acc.at, g, part);
-    nbc_id free = NBC_NONE, sent;
-    if (!last || shape->in_place)
-        place = nbc_room_take(ring->s, &ring->room, place.count, &free);
-    nbc_id received = nbc_recv(ring->s, place, left, free);
-    nbc_window_add(ring->s, &ring->in, received);
-    if (last && shape->in_place)
-        nbc_prepend(ring->s, &acc, place, received);
-    else
-        nbc_append(ring->s, &acc, place, received);
-    ring->reader[part * ring->grid.pieces + g] = acc.ready;
-    pass_on(ring, acc.at, acc.ready, &sent);
-    nbc_room_give(&ring->room, place, last && shape->in_place ? acc.ready : sent);
-}
-
-/* Steps P − 1 … 2P − 3: receives a result from the left and sends it on. */
-static void spread_cell(struct ring *ring, int step, int g, int part)
-{
-    const struct nbc_shape *shape = ring->grid.shape;
-    struct nbc_ref place = nbc_cell(&ring->grid, nbc_recv_block(shape, 0), g, part);
-    nbc_id sent, reader = ring->reader[part * ring->grid.pieces + g];
-    nbc_id received = nbc_recv(ring->s, place, nbc_relative(shape->rank, 1, shape->size),
-                               shape->in_place ? reader : NBC_NONE);
-    nbc_window_add(ring->s, &ring->in, received);
-    if (step < 2 * shape->size - 3)
-        pass_on(ring, place, received, &sent);
-}
-
-/* The number of pieces of a part in the ring at a time. It is less than the slots of a rank: a rank
- * whose slots are full waits for its neighbor, and a cycle of such waits would be a deadlock. */
-enum { BATCH = NBC_ROOM_LIMIT / 2 };
-
-/* Emits the pieces first … end − 1 of all parts. */
-static void go_round(struct ring *ring, int first, int end)
-{
-    const struct nbc_shape *shape = ring->grid.shape;
-    struct nbc_ref input = nbc_send_block(shape, 0);
-    int rank = shape->rank, size = shape->size, pieces = ring->grid.pieces;
-    for (int g = first; g < end; g++)
-        pass_on(ring, nbc_cell(&ring->grid, input, g, rank), NBC_NONE,
-                &ring->reader[rank * pieces + g]);
-    for (int step = 0; step < 2 * (size - 1); step++) {
-        int part = nbc_relative(rank, (step + 1) % size, size);
-        for (int g = first; g < end; g++) {
-            if (step < size - 1)
-                reduce_cell(ring, step, g, part);
-            else
-                spread_cell(ring, step, g, part);
-        }
-    }
-}
-
-/* Ring. The vector has P parts. The partial result of part i starts at rank i and moves once around
- * the ring, where each rank reduces its part into it; then the result moves around once more, and
- * all ranks keep it. Large parts are divided into pieces that move independently: a piece is
- * reduced while the next one is in flight, and while it is in the cache.
+/* Ring. The vector has P parts. The partial result of part i starts at the rank above i and moves
+ * around the ring to rank i; each rank reduces its part into it. Then the result moves around once
+ * more, and all ranks keep it. Large parts are divided into pieces that move independently: a piece
+ * is reduced while the next one is in flight, and while it is in the cache.
  *
- *   rank      0       1       2       3
- *   0 → 1     A0
- *   step 0            A01             and at the same time B from 1, C from 2, D from 3
- *   step 1                    A012
- *   step 2                            A0123
- *   step 3    A                       then A moves on to 1 and 2
+ *   rank   0       1       2       3
+ *                  A1                      and at the same time B from 2, C from 3, D from 0
+ *                          A12
+ *                                  A123
+ *          A0123                           then A moves on to 1, 2 and 3
  *
  * Cost: 2 (P − 1) α + (P − 1)/P (2nβ + nγ), any P, commutative operators; only neighbors
  * communicate. Temporary: the incoming part of each step, at most 8 pieces from 128 KiB on. For the
@@ -276,18 +202,11 @@ static void go_round(struct ring *ring, int first, int end)
  * workstations", 2009. */
 void nbc_allreduce_ring(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    int size = shape->size;
-    struct nbc_ref result = nbc_recv_block(shape, 0);
-    int pieces = nbc_pieces(shape, result, result.count / size, 0);
-    struct ring ring = {.s = s, .grid = {shape, pieces, size}};
-    ring.reader = nbc_scratch(s, (size_t)size * (size_t)pieces, sizeof *ring.reader);
-    if (!ring.reader)
+    struct nbc_circulant ring = vector_of(shape);
+    if (!nbc_has_bytes(shape, ring.home))
         return;
-    ring.room = nbc_room_new(shape, nbc_cell(&ring.grid, result, 0, 0), (int64_t)size * pieces,
-                             NBC_ROOM_LIMIT);
-    if (size == 1)
-        nbc_copy(s, result, nbc_send_block(shape, 0), NBC_NONE);
-    /* mutants: <= for <: a round more moves nothing */
-    for (int g = 0; g < pieces && size > 1 && nbc_has_bytes(shape, result); g += BATCH)
-        go_round(&ring, g, g + BATCH < pieces ? g + BATCH : pieces);
+    if (shape->size == 1)
+        nbc_copy(s, ring.home, ring.input, NBC_NONE);
+    else
+        nbc_ring(s, &ring, true);
 }

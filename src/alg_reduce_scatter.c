@@ -87,6 +87,18 @@ static int64_t circulant_part(const void *layout, int part)
     return first_of(layout, part);
 }
 
+/* The blocks as parts, whose results go to `home`: there are the elements of a vector from `from`
+ * on. */
+static struct nbc_circulant circulant_of(const struct blocks *b, struct nbc_ref home, int64_t from)
+{
+    /* mutants: one element less: only its blocks are used */
+    return (struct nbc_circulant){.shape = b->shape,
+                                  .first = circulant_part,
+                                  .layout = b,
+                                  .input = b->input,
+                                  .home = nbc_ref_part(b->shape, home, -from, b->input.count)};
+}
+
 /* Circulant: ⌈log₂P⌉ rounds on any number of ranks. Rank r counts the blocks from its own.
  * When s of them are left, it sends those from h = ⌈s/2⌉ on to rank r + h, which reduces them with
  * its first ones.
@@ -104,11 +116,7 @@ void nbc_reduce_scatter_circulant(struct nbc_sched *s, const struct nbc_shape *s
     struct blocks blocks, *b = &blocks;
     if (!open_blocks(b, s, shape))
         return;
-    struct nbc_circulant circulant = {.shape = b->shape,
-                                      .first = circulant_part,
-                                      .layout = b,
-                                      .input = b->input,
-                                      .home = nbc_temp_like(b->s, b->input)};
+    struct nbc_circulant circulant = circulant_of(b, nbc_temp_like(b->s, b->input), 0);
     nbc_id ready = nbc_circulant_reduce(b->s, &circulant);
     keep_block(b, blocks_at(b, circulant.home, b->shape->rank, 1), ready, circulant.sent[0]);
 }
@@ -334,85 +342,6 @@ NBC_VARIANT(reduce_scatter_recursive_halving, halves, FAR_FIRST)
  * collective operations by optimizing communication locality", 2025. */
 NBC_VARIANT(reduce_scatter_bine, halves, BINE)
 
-/* The number of pieces of a block in the ring at a time. It is less than the slots of a rank: a
- * rank whose slots are full waits for its neighbor, and a cycle of such waits would be a deadlock.
- */
-enum { BATCH = NBC_ROOM_LIMIT / 2 };
-
-/* The state of a rank of the ring. */
-struct ring {
-    struct blocks *b;
-    struct nbc_room room;
-    struct nbc_window in, out;
-};
-
-static nbc_id pass_on(struct ring *ring, struct nbc_ref data, nbc_id ready)
-{
-    const struct nbc_shape *shape = ring->b->shape;
-    nbc_id sent = nbc_send(ring->b->s, data, (shape->rank + 1) % shape->size, ready);
-    nbc_window_add(ring->b->s, &ring->out, sent);
-    return sent;
-}
-
-/* Receives a partial result from the left, reduces this rank's input into it, and sends it on; the
- * last one stays in `kept`. */
-static nbc_id ring_step(struct ring *ring, struct nbc_ref input, const struct nbc_ref *kept)
-{
-    struct blocks *b = ring->b;
-    struct nbc_acc acc = {input, NBC_NONE, NBC_NONE, false};
-    nbc_id free = NBC_NONE;
-    struct nbc_ref place = kept ? *kept : nbc_room_take(b->s, &ring->room, input.count, &free);
-    int left = nbc_relative(b->shape->rank, 1, b->shape->size);
-    nbc_id received = nbc_recv(b->s, place, left, free);
-    nbc_window_add(b->s, &ring->in, received);
-    nbc_append(b->s, &acc, place, received);
-    if (!kept)
-        nbc_room_give(&ring->room, place, pass_on(ring, place, acc.ready));
-    return acc.ready;
-}
-
-/* Returns the number of pieces, which depends on the largest block. */
-static struct nbc_ref largest_block(const struct blocks *b)
-{
-    struct nbc_ref most = block(b, 0);
-    for (int i = 1; b->start && i < b->shape->size; i++)
-        if (block(b, i).count > most.count) /* mutants: >= for >: another block as large will do */
-            most = block(b, i);
-    return most;
-}
-
-static int pieces_of(struct nbc_ref data, struct nbc_ref piece)
-{
-    return piece.count ? (int)nbc_div_up(data.count, piece.count) : 0;
-}
-
-static struct nbc_ref piece_at(const struct blocks *b, struct nbc_ref data, struct nbc_ref piece,
-                               int g)
-{
-    int64_t first = g * piece.count, left = data.count - first;
-    return nbc_ref_part(b->shape, data, first, left < piece.count ? left : piece.count);
-}
-
-/* Moves a batch of pieces around the ring. In place, returns an id that is done when all reads of
- * the input and all writes of what is kept are. */
-static nbc_id go_round(struct ring *ring, struct nbc_ref piece, struct nbc_ref kept, int first)
-{
-    struct blocks *b = ring->b;
-    int size = b->shape->size;
-    nbc_id all = NBC_NONE;
-    for (int step = 1; step <= size; step++) {
-        struct nbc_ref data = block(b, nbc_relative(b->shape->rank, step % size, size));
-        int end = pieces_of(data, piece) < first + BATCH ? pieces_of(data, piece) : first + BATCH;
-        for (int g = first; g < end; g++) {
-            struct nbc_ref input = piece_at(b, data, piece, g), last = piece_at(b, kept, piece, g);
-            all = also(b, all,
-                       step == 1 ? pass_on(ring, input, NBC_NONE)
-                                 : ring_step(ring, input, step == size ? &last : NULL));
-        }
-    }
-    return all;
-}
-
 /* Ring. The partial result of block i starts at the rank above i and moves around the ring to rank
  * i; each rank reduces its block into it. Large blocks are divided into pieces that move
  * independently: a piece is reduced while the next one is in flight, and while it is in the cache.
@@ -431,14 +360,7 @@ void nbc_reduce_scatter_ring(struct nbc_sched *s, const struct nbc_shape *shape)
     struct blocks blocks, *b = &blocks;
     if (!open_blocks(b, s, shape))
         return;
-    struct nbc_ref most = largest_block(b), kept = result_room(b);
-    int pieces = nbc_pieces(b->shape, most, most.count, 0);
-    struct nbc_ref piece = nbc_ref_split(b->shape, most, pieces, 0);
-    struct ring ring = {.b = b};
-    ring.room = nbc_room_new(b->shape, piece, (int64_t)b->shape->size * pieces, NBC_ROOM_LIMIT);
-    nbc_id all = NBC_NONE;
-    /* mutants: <= for <: a round more moves nothing */
-    for (int first = 0; first < pieces; first += BATCH)
-        all = also(b, all, go_round(&ring, piece, kept, first));
-    keep_block(b, kept, all, NBC_NONE);
+    struct nbc_ref kept = result_room(b);
+    struct nbc_circulant ring = circulant_of(b, kept, first_of(b, b->shape->rank));
+    keep_block(b, kept, nbc_ring(s, &ring, false), NBC_NONE);
 }

@@ -8,7 +8,7 @@
 struct rounds {
     struct nbc_sched *s;
     const struct nbc_shape *shape;
-    struct nbc_grid grid;
+    int pieces; /* of the vector, which follow one another; each has a part for every rank */
     struct nbc_room room;
     struct nbc_ref result; /* the vector; a rank that has no result uses its own part only */
     bool to_all;           /* all ranks get the result, else only the root */
@@ -19,6 +19,13 @@ static bool gets_result(const struct rounds *r)
     return r->to_all || r->shape->rank == r->shape->root;
 }
 
+/* Part i of piece g of a vector. */
+static struct nbc_ref cell_of(const struct rounds *r, struct nbc_ref vector, int g, int i)
+{
+    struct nbc_ref piece = nbc_ref_split(r->shape, vector, r->pieces, g);
+    return nbc_ref_split(r->shape, piece, r->shape->size, i);
+}
+
 /* The first round. Sets sent[i] to the send of part i. Short vectors have fewer elements than there
  * are parts. */
 static void reduce_piece(struct rounds *r, int g, struct nbc_acc *acc, nbc_id *sent)
@@ -27,14 +34,14 @@ static void reduce_piece(struct rounds *r, int g, struct nbc_acc *acc, nbc_id *s
     struct nbc_ref input = nbc_send_block(shape, 0);
     for (int i = 1; i < shape->size; i++) {
         int peer = (shape->rank + i) % shape->size;
-        struct nbc_ref cell = nbc_cell(&r->grid, input, g, peer);
+        struct nbc_ref cell = cell_of(r, input, g, peer);
         sent[peer] = nbc_has_bytes(shape, cell) ? nbc_send(r->s, cell, peer, NBC_NONE) : NBC_NONE;
     }
     *acc = nbc_acc_input(shape);
-    acc->at = nbc_cell(&r->grid, input, g, shape->rank);
+    acc->at = cell_of(r, input, g, shape->rank);
     if (!nbc_has_bytes(shape, acc->at))
         return;
-    struct nbc_ref place = nbc_cell(&r->grid, r->result, g, shape->rank);
+    struct nbc_ref place = cell_of(r, r->result, g, shape->rank);
     if (!gets_result(r))
         place = nbc_temp_like(r->s, place);
     nbc_reduce_from_all(r->s, shape, &r->room, acc, place);
@@ -51,7 +58,7 @@ static void spread_piece(struct rounds *r, int g, const struct nbc_acc *acc, con
     }
     for (int i = 1; i < shape->size && gets_result(r); i++) {
         int peer = nbc_relative(shape->rank, i, shape->size);
-        struct nbc_ref cell = nbc_cell(&r->grid, r->result, g, peer);
+        struct nbc_ref cell = cell_of(r, r->result, g, peer);
         if (nbc_has_bytes(shape, cell))
             nbc_recv(r->s, cell, peer, shape->in_place ? sent[peer] : NBC_NONE);
     }
@@ -60,7 +67,7 @@ static void spread_piece(struct rounds *r, int g, const struct nbc_acc *acc, con
 /* While one piece is sent in the second round, the next one is reduced in the first. */
 static void emit_pieces(struct rounds *r, nbc_id *sent)
 {
-    int size = r->shape->size, pieces = r->grid.pieces;
+    int size = r->shape->size, pieces = r->pieces;
     struct nbc_acc acc[2];
     for (int g = 0; g <= pieces; g++) {
         if (g < pieces)
@@ -74,14 +81,14 @@ static void two_rounds(struct nbc_sched *s, const struct nbc_shape *shape, bool 
 {
     int size = shape->size;
     struct nbc_ref input = nbc_send_block(shape, 0);
-    struct rounds r = {.s = s, .shape = shape, .grid = {shape, 1, size}, .to_all = to_all};
-    r.grid.pieces = nbc_pieces_at_once(shape, input, input.count / size);
+    struct rounds r = {.s = s, .shape = shape, .to_all = to_all};
+    r.pieces = nbc_pieces_at_once(shape, input, input.count / size);
     nbc_id *sent = nbc_scratch(s, 2 * (size_t)size, sizeof *sent);
     if (!sent || !nbc_has_bytes(shape, input))
         return;
     r.result = gets_result(&r) ? nbc_recv_block(shape, 0) : input;
-    r.room = nbc_room_new(shape, nbc_cell(&r.grid, input, 0, 0), (int64_t)size * r.grid.pieces,
-                          NBC_ROOM_LIMIT);
+    r.room =
+        nbc_room_new(shape, cell_of(&r, input, 0, 0), (int64_t)size * r.pieces, NBC_ROOM_LIMIT);
     emit_pieces(&r, sent);
 }
 

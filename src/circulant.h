@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reduce-scatter and allgather on a circulant graph: a vector of one part per rank, for any number
- * of ranks P, is reduced and gathered in ⌈log₂P⌉ rounds each. Träff, "Optimal, non-pipelined
- * reduce-scatter and allreduce algorithms", 2024. For commutative operators. */
+/* Reduce-scatter and allgather on circulant graphs, where every rank has the same partners relative
+ * to its own number: a vector of one part per rank, for any number of ranks P, is reduced and
+ * gathered in ⌈log₂P⌉ rounds each (Träff, "Optimal, non-pipelined reduce-scatter and allreduce
+ * algorithms", 2024), or around a ring. For commutative operators. */
 #ifndef NBC_CIRCULANT_H
 #define NBC_CIRCULANT_H
 
@@ -28,5 +29,11 @@ nbc_id nbc_circulant_reduce(struct nbc_sched *s, struct nbc_circulant *circulant
 /* Emits the allgather, after nbc_circulant_reduce: fills `home` with the results of all parts. The
  * result of this rank's part is there when `ready` is done. */
 void nbc_circulant_gather(struct nbc_sched *s, const struct nbc_circulant *circulant, nbc_id ready);
+
+/* Emits the reduce-scatter around the ring on at least two ranks, and, if `gathers`, the allgather.
+ * Of `home`, only the part of this rank is written, or all if `gathers`. Returns, for calls in
+ * place, an id that is done when all reads of the input are, and the reductions of this rank's
+ * part. */
+nbc_id nbc_ring(struct nbc_sched *s, const struct nbc_circulant *circulant, bool gathers);
 
 #endif

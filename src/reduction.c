@@ -220,12 +220,6 @@ int nbc_pieces_at_once(const struct nbc_shape *shape, struct nbc_ref vector, int
     return cut(shape, vector, count, SEGMENT);
 }
 
-struct nbc_ref nbc_cell(const struct nbc_grid *grid, struct nbc_ref vector, int g, int i)
-{
-    struct nbc_ref piece = nbc_ref_split(grid->shape, vector, grid->pieces, g);
-    return nbc_ref_split(grid->shape, piece, grid->parts, i);
-}
-
 /* The state of an exchange. */
 struct rounds {
     const struct nbc_exchange *x;

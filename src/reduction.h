@@ -117,16 +117,6 @@ int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
  * begin with a handshake, it takes the time of one for all of them. */
 int nbc_pieces_at_once(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count);
 
-/* Division of a vector into pieces, which follow one another, and of each piece into parts, which
- * different ranks reduce. */
-struct nbc_grid {
-    const struct nbc_shape *shape;
-    int pieces, parts;
-};
-
-/* Returns part i of piece g of a vector. */
-struct nbc_ref nbc_cell(const struct nbc_grid *grid, struct nbc_ref vector, int g, int i);
-
 /* The exchange of recursive doubling and recursive multiplying. Virtual ranks are written as mixed-
  * radix numbers, digit t in radix[t]. In round t, the ranks that differ only in digit t exchange
  * their partial results, all with all; each result then covers a longer range of ranks. */
