@@ -184,7 +184,7 @@ AC_SUBST([NBC_MPI_LAUNCHER])
 ])
 
 # NBC_MPI_SIMULATES
-# Sets NBC_SIMULATED to whether the MPI simulates its ranks within one process (pmpi/below/simulated.h).
+# Sets NBC_SIMULATED to whether the MPI simulates its ranks within one process (pmpi/below/next.h).
 # Its programs are shared objects of which each rank has a copy; only a static nbcshim is part of that.
 AC_DEFUN([NBC_MPI_SIMULATES], [
 NBC_SIMULATED=no

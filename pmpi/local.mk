@@ -24,7 +24,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/quirks.c pmpi/below/quirks.h \
 	pmpi/below/revoked.c pmpi/below/revoked.h \
 	pmpi/below/segment.c pmpi/below/segment.h \
-	pmpi/below/simulated.h \
 	pmpi/below/slot.c pmpi/below/slot.h \
 	pmpi/base/collect.c pmpi/base/collect.h \
 	pmpi/base/in_mpi.c pmpi/base/in_mpi.h \
@@ -37,7 +36,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/base/system_thread.c pmpi/base/system_thread.h \
 	pmpi/base/table.h \
 	pmpi/base/tag_space.c pmpi/base/tag_space.h \
-	pmpi/base/tuning.c pmpi/base/tuning.h \
 	pmpi/op/bind.c pmpi/op/bind.h \
 	pmpi/op/by_mpi.c pmpi/op/by_mpi.h \
 	pmpi/op/call.h \
@@ -56,7 +54,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/comm/rank_lines.c pmpi/comm/rank_lines.h \
 	pmpi/comm/handshake.c pmpi/comm/handshake.h \
 	pmpi/comm/context.c pmpi/comm/context.h \
-	pmpi/comm/tags.c pmpi/comm/tags.h \
 	pmpi/request/request.c pmpi/request/request.h \
 	pmpi/request/ready.c \
 	pmpi/engine/calls.c pmpi/engine/calls.h \
@@ -70,7 +67,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/hookless/files.c \
 	pmpi/hookless/p2p.c \
 	pmpi/hookless/poll.h \
-	pmpi/hookless/signal.c pmpi/hookless/signal.h \
 	pmpi/hookless/windows.c \
 	pmpi/diag/broken_pipe.c \
 	pmpi/diag/check.c \

@@ -13,7 +13,6 @@
 #include "engine/calls.h"
 #include "engine/progress.h"
 #include "hookless/barrier_before.h"
-#include "hookless/signal.h"
 #include "op/call.h"
 #include "op/members.h"
 #include "op/run.h"

@@ -9,7 +9,6 @@
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
-#include "base/tuning.h"
 #include "below/detect.h"
 #include "below/export.h"
 #include "below/hook.h"

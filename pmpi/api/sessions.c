@@ -12,7 +12,6 @@
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
-#include "base/tuning.h"
 #include "below/detect.h"
 #include "below/export.h"
 #include "comm/context.h"

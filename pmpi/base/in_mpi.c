@@ -3,7 +3,6 @@
 
 #include <time.h>
 
-#include "below/simulated.h"
 
 bool nbc_timing_on;
 

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 
 #include "below/next.h"
-#include "below/simulated.h"
 
 /* Assertions of builds that look for faults (--enable-sanitize, test/mutate); they cost nothing in
  * others. */

@@ -22,7 +22,6 @@
 #include <stdbool.h>
 
 #include "below/next.h"
-#include "below/simulated.h"
 
 /* Called at the beginning and the end of each call of the program, once nbc_next_observe has set
  * them. */

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "below/next.h"
-#include "below/simulated.h"
 
 /* --- constants: what the families of MPIs do differently --------------------------------------*/
 

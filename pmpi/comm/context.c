@@ -13,7 +13,6 @@
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/quirks.h"
-#include "comm/tags.h"
 #include "op/nodemap.h"
 #include "op/plan.h"
 

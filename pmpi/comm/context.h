@@ -63,7 +63,7 @@ struct nbc_queue {
     int nstarted;                 /* started and incomplete operations */
 };
 
-/* A message from one rank to another: signal.h. */
+/* A message from one rank to another: barrier_before.h. */
 struct nbc_signal {
     int kind, number;
     int value; /* content, if the kind has any */
@@ -101,12 +101,12 @@ struct nbc_context {
     struct nbc_spare_ranges spare;         /* for communicators that are made of this one */
     struct nbc_members members;
     struct nbc_queue queue, blocking;
-    struct nbc_tags *tags;   /* of persistent operations: tags.h; NULL until first needed */
-    struct nbc_plans *plans; /* of earlier calls */
-    struct nbc_hints *hints; /* from its info, or NULL */
-    char *name;              /* that the program has given it, or NULL */
-    struct nbc_mail *mail;   /* in the order of arrival */
-    int nobjects;            /* windows and files that have a persistent barrier */
+    struct nbc_tags *tags;            /* of persistent operations; NULL until first needed */
+    struct nbc_plans *plans;          /* of earlier calls */
+    struct nbc_hints *hints;          /* from its info, or NULL */
+    char *name;                       /* that the program has given it, or NULL */
+    struct nbc_mail *mail;            /* in the order of arrival */
+    int nobjects;                     /* windows and files that have a persistent barrier */
     int64_t nduplicates, nduplicated; /* calls of MPI_Comm_idup, those that the MPI has done */
     int nby_mpi; /* pending, carried out by the MPI: counted if NBC_ENDS_WITH_COMM */
     int uses;    /* active and persistent operations, which may communicate */

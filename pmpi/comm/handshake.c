@@ -16,7 +16,6 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/tag_space.h"
-#include "base/tuning.h"
 #include "below/quirks.h"
 #include "comm/rank_lines.h"
 

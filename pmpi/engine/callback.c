@@ -9,7 +9,6 @@
 
 #include "base/lock.h"
 #include "below/hook.h"
-#include "below/simulated.h"
 
 unsigned nbc_callback_polls;
 

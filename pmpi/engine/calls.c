@@ -14,7 +14,6 @@
 #include "base/tag_space.h"
 #include "below/next.h"
 #include "comm/context.h"
-#include "comm/tags.h"
 #include "engine/launch.h"
 #include "engine/progress.h"
 #include "op/bind.h"

@@ -5,7 +5,6 @@
 #include "base/hints.h"
 #include "base/settings.h"
 #include "base/state.h"
-#include "base/tuning.h"
 #include "below/device.h"
 #include "below/quirks.h"
 #include "comm/context.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/tuning.h"
 #include "engine/progress.h"
 #include "op/bind.h"
 

@@ -7,7 +7,6 @@
  * of nbcshim progress only by the progress thread. */
 #include "hookless/barrier_before.h"
 #include "hookless/poll.h"
-#include "hookless/signal.h"
 
 NBC_ARCHIVE_MEMBER(windows)
 

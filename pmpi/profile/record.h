@@ -14,7 +14,6 @@
 
 #include "base/stats.h"
 #include "base/table.h"
-#include "below/simulated.h"
 #include "op/call.h"
 
 /* --- python.c --- */

@@ -9,7 +9,6 @@
 #include "base/table.h"
 #include "below/next.h"
 #include "below/quirks.h"
-#include "comm/tags.h"
 #include "op/plan.h"
 
 int nbc_user_requests;
