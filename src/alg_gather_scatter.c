@@ -68,52 +68,36 @@ static void move_subtree(struct gather_scatter *g, int child)
 }
 
 /* Gather: inner ranks collect the blocks of their subtree as bytes and send them to their parent in
- * one message. */
-static void hand_up(struct gather_scatter *g)
+ * one message. Scatter, in reverse: they receive them so, and send each child those of its subtree.
+ */
+static void hand_on(struct gather_scatter *g)
 {
     const struct nbc_shape *shape = g->shape;
     const struct nbc_knomial *tree = &g->tree;
+    bool up = nbc_coll_is_to_root(shape->coll);
     int me = nbc_relative(shape->rank, shape->root, shape->size);
     int parent = nbc_absolute(tree->parent, shape->root, shape->size);
-    struct nbc_ref mine = nbc_send_block(shape, 0);
-    if (tree->below.n == 1) {
-        nbc_send(g->s, mine, parent, NBC_NONE);
+    struct nbc_ref mine = up ? nbc_send_block(shape, 0) : nbc_recv_block(shape, 0);
+    bool as_bytes = !up && tree->parent > 0; /* the root sends a single block as elements */
+    if (tree->below.n == 1 && (!as_bytes || shape->types[mine.type].packed)) {
+        (up ? nbc_send : nbc_recv)(g->s, mine, parent, NBC_NONE);
         return;
     }
     struct nbc_ref all = nbc_temp_bytes(g->s, tree->below.n * g->each);
-    nbc_id got[sizeof tree->child / sizeof *tree->child];
-    for (int i = 0; i < tree->nchild; i++) {
-        int child = tree->child[i];
-        int peer = nbc_absolute(child, shape->root, shape->size);
-        got[i] = nbc_recv(g->s, part_of(g, all, subtree_of(g, child)), peer, NBC_NONE);
-    }
     struct nbc_ref own = part_of(g, all, (struct nbc_range){me, 1});
-    nbc_id copied = nbc_copy(g->s, own, mine, NBC_NONE);
-    nbc_id sent = nbc_send(g->s, all, parent, copied);
-    nbc_after_all(g->s, sent, got, tree->nchild);
-}
-
-/* Scatter, the gather in reverse: inner ranks receive the blocks of their subtree as bytes and send
- * each child those of its subtree. */
-static void hand_down(struct gather_scatter *d)
-{
-    const struct nbc_shape *shape = d->shape;
-    int me = nbc_relative(shape->rank, shape->root, shape->size);
-    int parent = nbc_absolute(d->tree.parent, shape->root, shape->size);
-    struct nbc_ref mine = nbc_recv_block(shape, 0);
-    bool as_bytes = d->tree.parent > 0; /* the root sends a single block as elements */
-    if (d->tree.below.n == 1 && (!as_bytes || shape->types[mine.type].packed)) {
-        nbc_recv(d->s, mine, parent, NBC_NONE);
+    nbc_id there = up ? NBC_NONE : nbc_recv(g->s, all, parent, NBC_NONE);
+    nbc_id moved[sizeof tree->child / sizeof *tree->child];
+    for (int i = 0; i < tree->nchild; i++) {
+        int child = tree->child[i], peer = nbc_absolute(child, shape->root, shape->size);
+        moved[i] =
+            (up ? nbc_recv : nbc_send)(g->s, part_of(g, all, subtree_of(g, child)), peer, there);
+    }
+    if (!up) {
+        nbc_copy(g->s, mine, own, there);
         return;
     }
-    struct nbc_ref all = nbc_temp_bytes(d->s, d->tree.below.n * d->each);
-    nbc_id got = nbc_recv(d->s, all, parent, NBC_NONE);
-    for (int i = 0; i < d->tree.nchild; i++) {
-        int child = d->tree.child[i];
-        struct nbc_ref part = part_of(d, all, subtree_of(d, child));
-        nbc_send(d->s, part, nbc_absolute(child, shape->root, shape->size), got);
-    }
-    nbc_copy(d->s, mine, part_of(d, all, (struct nbc_range){me, 1}), got);
+    nbc_id sent = nbc_send(g->s, all, parent, nbc_copy(g->s, own, mine, NBC_NONE));
+    nbc_after_all(g->s, sent, moved, tree->nchild);
 }
 
 /* Gather or scatter along the tree. */
@@ -125,7 +109,7 @@ static void knomial(struct nbc_sched *s, const struct nbc_shape *shape, int radi
     nbc_knomial(me, shape->size, radix, &g.tree);
     if (me != 0) {
         if (g.each > 0)
-            (nbc_coll_is_to_root(shape->coll) ? hand_up : hand_down)(&g);
+            hand_on(&g);
         return;
     }
     for (int i = 0; g.each > 0 && i < g.tree.nchild; i++)
