@@ -151,98 +151,15 @@ void nbc_scan_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
         nbc_prepend_rank(s, &room, &acc, result, peer);
 }
 
-/* The state of a rank of the chain. */
-struct chain {
-    struct nbc_sched *s;
-    const struct nbc_shape *shape;
-    struct nbc_room room;
-    struct nbc_window in, out;
-};
-
-static nbc_id pass_on(struct chain *c, const struct nbc_acc *acc)
-{
-    nbc_id sent = nbc_send(c->s, acc->at, c->shape->rank + 1, acc->ready);
-    nbc_window_add(c->s, &c->out, sent);
-    return sent;
-}
-
-static void scan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref result)
-{
-    int rank = c->shape->rank;
-    if (rank > 0)
-        nbc_window_add(c->s, &c->in, scan_in(c->s, c->shape, &c->room, acc, result, rank - 1));
-    else
-        nbc_copy(c->s, result, acc->at, NBC_NONE);
-    if (rank < c->shape->size - 1)
-        pass_on(c, acc);
-}
-
-/* The incoming piece is the result. It is reduced with this rank's piece, in temporary space, and
- * that is sent on. In place, this rank's piece is copied to that space before the receive. */
-static void exscan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref result)
-{
-    int rank = c->shape->rank;
-    bool last = rank == c->shape->size - 1, late = c->shape->in_place && !last;
-    if (rank == 0) {
-        if (!last)
-            pass_on(c, acc);
-        return;
-    }
-    nbc_id free = NBC_NONE;
-    struct nbc_ref place = result;
-    if (!last)
-        place = nbc_room_take(c->s, &c->room, result.count, &free);
-    if (late) {
-        acc->ready = free;
-        nbc_own(c->s, acc, place);
-    }
-    nbc_id received = nbc_recv(c->s, result, rank - 1, late ? acc->ready : NBC_NONE);
-    nbc_window_add(c->s, &c->in, received);
-    if (last)
-        return;
-    if (late) {
-        nbc_prepend(c->s, acc, result, received);
-    } else {
-        nbc_prepend_to(c->s, acc, place, result, received);
-        nbc_after(c->s, acc->ready, free);
-    }
-    nbc_room_give(&c->room, place, pass_on(c, acc));
-}
-
-/* Pipelined chain: pieces of the result move from rank to rank. Each rank reduces its piece into
- * the result and sends it on while the next one is in flight.
- *
- *   0 → 1 → 2 → 3
- *
- * Cost, S pieces: (P − 2 + S) (α + (n/S)(β + γ)): the time of a long vector hardly depends on P.
- * Temporary: 8 pieces. For large vectors. Sanders, Träff, "Parallel prefix (scan) algorithms for
- * MPI", 2006. */
-void nbc_scan_chain(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
-    int pieces = nbc_pieces(shape, input, input.count, shape->size - 2);
-    struct chain c = {.s = s, .shape = shape};
-    if (!nbc_has_bytes(shape, input))
-        return;
-    c.room = nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), pieces, NBC_ROOM_LIMIT);
-    for (int g = 0; g < pieces; g++) {
-        struct nbc_acc acc = nbc_acc_input(shape);
-        acc.at = nbc_ref_split(shape, input, pieces, g);
-        struct nbc_ref to = nbc_ref_split(shape, result, pieces, g);
-        if (exclusive(shape))
-            exscan_piece(&c, &acc, to);
-        else
-            scan_piece(&c, &acc, to);
-    }
-}
-
 /* The streams of pieces that a rank sends and receives in one tree. */
 enum stream { FROM_BELOW, FROM_ABOVE, FROM_PARENT, TO_BELOW, TO_ABOVE, TO_PARENT, STREAMS };
 
+/* The trees of a pipeline, between which the pieces alternate. */
 struct trees {
     struct nbc_sched *s;
     const struct nbc_shape *shape;
     struct nbc_room room;
+    int ntrees;
     struct nbc_inner at[NBC_TREES];
     struct nbc_window window[NBC_TREES][STREAMS];
 };
@@ -340,6 +257,8 @@ static void exscan_up(struct trees *w, struct piece *p)
         return;
     if (below)
         sum = with_own(w, p);
+    if (below && w->ntrees == 1)
+        nbc_room_give(&w->room, p->acc.at, sum.ready);
     nbc_id used = send_subtree(w, p, &sum);
     if (below)
         nbc_room_give(&w->room, sum.at, used);
@@ -364,42 +283,67 @@ static void exscan_down(struct trees *w, struct piece *p)
     nbc_room_give(&w->room, sum.at, send_piece(w, p, TO_ABOVE, sum.at, sum.ready));
 }
 
-/* In place the result of an exscan goes to the place of the input, which is therefore copied to
- * temporary space. */
-static struct piece piece_of(struct trees *w, int g, int pieces, struct nbc_ref kept)
+/* copies: in place the result of an exscan goes to the place of the input, which is therefore
+ * copied to temporary space: in a chain for a short time. */
+static struct piece piece_of(struct trees *w, int g, int pieces, bool copies)
 {
     const struct nbc_shape *shape = w->shape;
-    struct piece p = {.at = w->at[g % NBC_TREES], .window = w->window[g % NBC_TREES]};
+    struct piece p = {.at = w->at[g % w->ntrees], .window = w->window[g % w->ntrees]};
     struct nbc_ref result = nbc_ref_split(shape, nbc_recv_block(shape, 0), pieces, g);
     p.acc = nbc_acc_input(shape);
     p.acc.at = nbc_ref_split(shape, p.acc.at, pieces, g);
     p.before = (struct nbc_acc){result, NBC_NONE, NBC_NONE, true};
-    if (kept.count > 0) {
-        nbc_own(w->s, &p.acc, nbc_ref_split(shape, kept, pieces, g));
+    if (copies) {
+        struct nbc_ref place = w->ntrees > 1
+                                   ? nbc_temp_like(w->s, p.acc.at)
+                                   : nbc_room_take(w->s, &w->room, p.acc.at.count, &p.acc.ready);
+        nbc_own(w->s, &p.acc, place);
         p.before.ready = p.acc.ready;
     }
     return p;
 }
 
-/* The number of pieces that go up before the first one comes down: about as many as are in flight.
- * Two ranks that are neighbors in both trees send each other pieces up and pieces down, which must
- * not wait for each other. */
-static void along_trees(struct trees *w, struct piece *piece, int pieces, int hops)
+/* Moves the vector in pieces. hops: of a piece, up and down. lag: so many pieces go up before the
+ * first one comes down, about as many as are in flight. Two ranks that are neighbors in both trees
+ * send each other pieces up and pieces down, which must not wait for each other. */
+static void along_trees(struct trees *w, int hops, int lag)
 {
-    bool inclusive = !exclusive(w->shape);
-    int lag = hops < pieces ? hops : pieces;
-    struct nbc_ref kept = {.count = 0};
-    if (!inclusive && w->shape->in_place && w->shape->rank > 0 &&
-        w->shape->rank < w->shape->size - 1)
-        kept = nbc_temp_like(w->s, nbc_send_block(w->shape, 0));
+    const struct nbc_shape *shape = w->shape;
+    bool inclusive = !exclusive(shape), inner = shape->rank > 0 && shape->rank < shape->size - 1;
+    struct nbc_ref input = nbc_send_block(shape, 0);
+    int pieces = nbc_pieces(shape, input, input.count, hops);
+    struct piece *piece = nbc_scratch(w->s, (size_t)pieces, sizeof *piece);
+    if (!piece || !nbc_has_bytes(shape, input))
+        return;
+    w->room =
+        nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 3LL * pieces, NBC_ROOM_LIMIT);
+    lag = lag < pieces ? lag : pieces;
     for (int g = 0; g < pieces + lag; g++) {
         if (g < pieces) {
-            piece[g] = piece_of(w, g, pieces, kept);
+            piece[g] = piece_of(w, g, pieces, !inclusive && inner && shape->in_place);
             (inclusive ? scan_up : exscan_up)(w, &piece[g]);
         }
         if (g >= lag)
             (inclusive ? scan_down : exscan_down)(w, &piece[g - lag]);
     }
+}
+
+/* Pipelined chain: pieces of the result move from rank to rank. Each rank reduces its piece into
+ * the result and sends it on while the next one is in flight. A tree in which every rank has the
+ * one below it as its only child.
+ *
+ *   0 → 1 → 2 → 3
+ *
+ * Cost, S pieces: (P − 2 + S) (α + (n/S)(β + γ)): the time of a long vector hardly depends on P.
+ * Temporary: 8 pieces. For large vectors. Sanders, Träff, "Parallel prefix (scan) algorithms for
+ * MPI", 2006. */
+void nbc_scan_chain(struct nbc_sched *s, const struct nbc_shape *shape)
+{
+    int rank = shape->rank, size = shape->size;
+    struct trees w = {.s = s, .shape = shape, .ntrees = 1};
+    w.at[0] = (struct nbc_inner){
+        .parent = rank + 1, .below = rank - 1, .above = -1, .high = rank < size - 1};
+    along_trees(&w, size - 2, 0);
 }
 
 /* Two trees (nbc_two_tree_inner) in which every subtree is a contiguous range of ranks. Pieces
@@ -417,17 +361,9 @@ static void along_trees(struct trees *w, struct piece *piece, int pieces, int ho
  * full bandwidth broadcast, reduction and scan", 2009. */
 void nbc_scan_two_tree(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref input = nbc_send_block(shape, 0);
     int hops = 4 * nbc_log2_ceil(shape->size);
-    int pieces = nbc_pieces(shape, input, input.count, hops);
-    struct trees w = {.s = s, .shape = shape};
-    if (!nbc_has_bytes(shape, input))
-        return;
-    w.room =
-        nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 3LL * pieces, NBC_ROOM_LIMIT);
+    struct trees w = {.s = s, .shape = shape, .ntrees = NBC_TREES};
     for (int t = 0; t < NBC_TREES; t++)
         w.at[t] = nbc_two_tree_inner(shape->rank, shape->size, t);
-    struct piece *piece = nbc_scratch(s, (size_t)pieces, sizeof *piece);
-    if (piece)
-        along_trees(&w, piece, pieces, hops);
+    along_trees(&w, hops, hops);
 }
