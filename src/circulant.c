@@ -124,7 +124,7 @@ struct ring {
     int64_t each;            /* elements of a piece */
     struct nbc_room room;
     struct nbc_window in, out;
-    nbc_id *reader; /* per cell, the operation that reads the input there */
+    nbc_id *reader; /* per cell, the operation that reads the input there last */
 };
 
 static int64_t part_count(const struct nbc_circulant *c, int part)
@@ -229,13 +229,14 @@ nbc_id nbc_ring(struct nbc_sched *s, const struct nbc_circulant *c, bool gathers
     ring.each = nbc_div_up(longest.count, ring.pieces);
     longest.count = ring.each;
     ring.room = nbc_room_new(c->shape, longest, (int64_t)size * ring.pieces, NBC_ROOM_LIMIT);
-    int ncells = size * ring.pieces;
-    ring.reader = nbc_scratch(s, (size_t)ncells, sizeof *ring.reader);
+    size_t ncells = (size_t)size * (size_t)ring.pieces;
+    ring.reader = nbc_scratch(s, ncells, sizeof *ring.reader);
     if (!ring.reader)
         return NBC_NONE;
-    for (int i = 0; i < ncells; i++)
+    const bool joins = c->shape->in_place && !gathers;
+    for (size_t i = 0; joins && i < ncells; i++) /* short parts have fewer pieces */
         ring.reader[i] = NBC_NONE;
     for (int first = 0; first < ring.pieces; first += BATCH) /* mutants: <= for <: moves nothing */
         go_round(&ring, first);
-    return c->shape->in_place && !gathers ? nbc_join_of(s, ring.reader, ncells) : NBC_NONE;
+    return joins ? nbc_join_of(s, ring.reader, (int)ncells) : NBC_NONE;
 }

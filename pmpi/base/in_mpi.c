@@ -3,7 +3,6 @@
 
 #include <time.h>
 
-
 bool nbc_timing_on;
 
 int64_t nbc_now(void)
