@@ -91,12 +91,11 @@ static int64_t circulant_part(const void *layout, int part)
  * on. */
 static struct nbc_circulant circulant_of(const struct blocks *b, struct nbc_ref home, int64_t from)
 {
+    struct nbc_circulant c = {
+        .shape = b->shape, .first = circulant_part, .layout = b, .input = b->input};
     /* mutants: one element less: only its blocks are used */
-    return (struct nbc_circulant){.shape = b->shape,
-                                  .first = circulant_part,
-                                  .layout = b,
-                                  .input = b->input,
-                                  .home = nbc_ref_part(b->shape, home, -from, b->input.count)};
+    c.home = nbc_ref_part(b->shape, home, -from, b->input.count);
+    return c;
 }
 
 /* Circulant: ⌈log₂P⌉ rounds on any number of ranks. Rank r counts the blocks from its own.
