@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
 
-#include "config.h"
+int64_t nbc_sockets_eager = 16384;
 
 enum { MAX_SEGMENTS = 1024 };
 
@@ -57,7 +57,7 @@ int64_t nbc_segment_limit(const struct nbc_shape *shape, int64_t most)
 {
     int64_t eager = shape->eager;
     if (eager <= 0 && shape->sockets)
-        eager = NBC_SOCKETS_EAGER;
+        eager = nbc_sockets_eager;
     return shape->local || eager <= 0 || eager > most ? most : eager;
 }
 

@@ -37,6 +37,10 @@ static inline struct nbc_ref nbc_byte_range(struct nbc_ref raw, int64_t first, i
     return raw;
 }
 
+/* What the MPI sends over sockets without a handshake, unless a rule says so. Set before schedules
+ * are built, to the same on all ranks. */
+extern int64_t nbc_sockets_eager;
+
 /* Returns the length that segments should not exceed: `most`, or on several nodes what the MPI
  * sends without a handshake, if that is known or there are only sockets. There the time of a
  * pipeline would be that of many handshakes. Where it is unknown and a network faster, longer

@@ -85,8 +85,7 @@ build_mpi22()
     NBC_SHARED_CFLAGS= configure_tree mpi22 "$root/_build/mpi22-standin/bin/mpicc22" CFLAGS=-O0
 }
 
-# What knows no MPI is compiled once: build_all, or check_all, has just built it in the first tree. Only bytes.c
-# knows how long the messages are that the MPI sends without a handshake (NBC_SOCKETS_EAGER).
+# What knows no MPI is compiled once: build_all, or check_all, has just built it in the first tree.
 take_core() # tree
 {
     core=()
@@ -94,8 +93,6 @@ take_core() # tree
     mkdir -p "_build/$1/.libs"
     cp -p _build/mpich/libnbc_core.la _build/mpich/libnbcsim.la "_build/$1"
     cp -p _build/mpich/.libs/libnbc_core.a _build/mpich/.libs/libnbcsim.a "_build/$1/.libs"
-    logged "$1-core" make -C "_build/$1" src/libnbc_core_la-bytes.lo
-    ar r "_build/$1/.libs/libnbc_core.a" "_build/$1/src/.libs/libnbc_core_la-bytes.o" || die "no core"
     core=(libnbc_core_la_OBJECTS= libnbcsim_la_OBJECTS=)
 }
 

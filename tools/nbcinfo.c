@@ -12,6 +12,7 @@
 #include "config.h"
 #include "nbcshim.h"
 
+#include "bytes.h"
 #include "rules.h"
 
 #ifdef NBC_SELFTEST
@@ -209,6 +210,7 @@ static int run(int argc, char **argv)
     struct emit e = {.writer.out = stdout, .json = info_options.json};
     if (status >= 0)
         return status;
+    nbc_sockets_eager = NBC_SOCKETS_EAGER;
     if (info_options.selftest)
 #ifdef NBC_SELFTEST
         return selftest(argc, argv, &e, info_about,

@@ -23,6 +23,8 @@
 #include "op/types.h"
 #include "request/request.h"
 
+#include "bytes.h"
+
 static bool is_set_up;
 
 bool nbc_wanted(void)
@@ -99,6 +101,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     nbc_statistics_setup(leads);
     nbc_revoked_setup();
     nbc_quirks_setup(home);
+    nbc_sockets_eager = NBC_SOCKETS_EAGER;
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_hang_report_setup(rank, level);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "bytes.h"
-#include "config.h"
 #include "cases.h"
 #include "rules.h"
 #include "unit.h"
@@ -540,11 +539,11 @@ UNIT(segments_between_nodes_need_no_handshake)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const struct nbc_alg *alg = nbc_alg_by_name(table[i].coll, table[i].alg);
         struct nbc_shape s = shape_of(table[i].coll, 8, 1 << 20);
-        ck_assert_int_gt(longest_message(alg, s), NBC_SOCKETS_EAGER);
+        ck_assert_int_gt(longest_message(alg, s), nbc_sockets_eager);
         s.sockets = true;
         int64_t likely = longest_message(alg, s);
-        ck_assert_int_le(likely, NBC_SOCKETS_EAGER);
-        ck_assert_int_gt(likely, NBC_SOCKETS_EAGER / 2);
+        ck_assert_int_le(likely, nbc_sockets_eager);
+        ck_assert_int_gt(likely, nbc_sockets_eager / 2);
         s.eager = 40000;
         ck_assert_int_gt(longest_message(alg, s), 16384);
         ck_assert_int_le(longest_message(alg, s), 40000 + 8);
