@@ -13,6 +13,7 @@ unit_tests = \
 	test/unit/test_pattern \
 	test/unit/test_ranges \
 	test/unit/test_ring \
+	test/unit/test_ring_model \
 	test/unit/test_rules \
 	test/unit/test_sched \
 	test/unit/test_select \
