@@ -16,7 +16,7 @@
 #include "nodes.h"
 
 MPI_Comm nbc_shared_comm = MPI_COMM_NULL;
-int64_t nbc_shared_most;
+int64_t nbc_shared_piece, nbc_shared_most;
 int16_t *nbc_shared_index;
 struct nbc_shared_peer *nbc_shared_peers;
 int nbc_shared_npeers;
@@ -28,6 +28,10 @@ int *nbc_shared_asked = &not_asked;
  * which others ask it to receive, and the rings to rank 0 of the node from each, those to rank 1,
  * and so on. Those to a rank have at most MOST_BYTES. */
 enum { MOST_LINES = 2048, MOST_BYTES = 2 << 20 };
+
+/* A message in pieces is copied twice. The MPI's long ones take longer up to some 512 KiB on
+ * two ranks. */
+enum { PIECES = 8 };
 
 static struct {
     char *memory;
@@ -151,7 +155,8 @@ int nbc_rings_setup(const struct nbc_nodes *world, int rank)
         error = NEXT(Allreduce)(&good, &agreed, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (descriptor >= 0)
         close(descriptor);
-    nbc_shared_most = nbc_ring_longest(node.nlines);
+    nbc_shared_piece = nbc_ring_longest(node.nlines);
+    nbc_shared_most = PIECES * nbc_shared_piece;
     if (!agreed || alone)
         nbc_rings_cleanup();
     return error;

@@ -15,13 +15,20 @@ struct nbc_shared_peer {
     int *asked; /* where to ask it to receive what is in its rings */
     struct nbc_shared_message *unsent, *posted;
     struct nbc_shared_early *early;
+    struct nbc_shared_pieces {
+        char *at;     /* where the next one goes; NULL: nowhere */
+        int64_t left; /* bytes */
+        struct nbc_shared_message *message;
+        struct nbc_shared_early *early; /* one of the two, or none */
+    } pieces;                           /* that come from it now */
 };
 
 /* The communicator whose messages meet in the rings; MPI_COMM_NULL: none. */
 extern NBC_HIDDEN MPI_Comm nbc_shared_comm;
 
-/* The most bytes of a message that is in a ring whole. */
-extern NBC_HIDDEN int64_t nbc_shared_most;
+/* The most bytes of a message that is in a ring whole, and of one that goes through it in pieces of
+ * so many bytes. */
+extern NBC_HIDDEN int64_t nbc_shared_piece, nbc_shared_most;
 
 /* By rank in MPI_COMM_WORLD: its index among the peers, or -1. */
 extern NBC_HIDDEN int16_t *nbc_shared_index;

@@ -11,7 +11,9 @@
 #include "op/message.h"
 #include "op/stage.h"
 
-/* A message that is too long has this bit in its tag, which no tag has, and no data. */
+/* A message that is too long for the ring has this bit in its tag, which no tag has. Its data are
+ * the number of bytes that follow in pieces, whose tags are without it; or it has none, and is the
+ * MPI's. */
 #define LONG (UINT32_C(1) << 31)
 
 /* --- messages that are not complete ----------------------------------------------------------- */
@@ -108,6 +110,11 @@ static inline bool is_plain(const struct nbc_shared_message *m)
 static inline bool is_long(const struct nbc_shared_message *m)
 {
     return m->bytes > nbc_shared_most || !is_plain(m);
+}
+
+static inline bool is_in_pieces(const struct nbc_shared_message *m)
+{
+    return __builtin_expect(m->bytes > nbc_shared_piece, 0) && !is_long(m);
 }
 
 /* --- messages that the MPI moves -------------------------------------------------------------- */
@@ -228,29 +235,62 @@ static int receive_data(struct nbc_shared_message *m, uint32_t tag, const void *
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static void *reserve(const struct nbc_shared_message *m)
+static void *reserve(struct nbc_shared_peer *peer, int64_t bytes)
 {
-    void *room = nbc_ring_reserve(&m->peer->to, is_long(m) ? 0 : (uint32_t)m->bytes);
-    if (__builtin_expect(!room, 0) && !__atomic_load_n(m->peer->asked, __ATOMIC_RELAXED))
-        __atomic_store_n(m->peer->asked, 1, __ATOMIC_RELAXED);
+    void *room = nbc_ring_reserve(&peer->to, (uint32_t)bytes);
+    if (__builtin_expect(!room, 0) && !__atomic_load_n(peer->asked, __ATOMIC_RELAXED))
+        __atomic_store_n(peer->asked, 1, __ATOMIC_RELAXED);
+    return room;
+}
+
+/* Sends the pieces for which the ring has room. Returns whether those are all. */
+static bool send_pieces(struct nbc_shared_message *m)
+{
+    while (m->done < m->bytes) {
+        const int64_t left = m->bytes - m->done;
+        int64_t n = left < nbc_shared_piece ? left : nbc_shared_piece;
+        n = m->begun ? n : (int64_t)sizeof m->bytes;
+        void *room = reserve(m->peer, n);
+        if (!room)
+            return false;
+        const void *from = m->begun ? (char *)m->addr + m->done : (char *)&m->bytes;
+        if (!m->dropped)
+            memcpy(room, from, (size_t)n);
+        nbc_ring_send(&m->peer->to, (uint32_t)m->tag | (m->begun ? 0 : LONG), (uint32_t)n);
+        m->done += m->begun ? n : 0;
+        m->begun = true;
+    }
+    return true;
+}
+
+/* Sends a message if the ring has room for all of it. Sets *result as nbc_transport.send returns.
+ */
+static inline bool send_now(struct nbc_shared_message *m, int *result, nbc_handle *h)
+{
+    *result = NBC_SENT;
+    if (is_in_pieces(m))
+        return send_pieces(m);
+    void *room = reserve(m->peer, is_long(m) ? 0 : m->bytes);
+    if (room)
+        *result = send_data(m, room, h);
     return room;
 }
 
 int nbc_shared_send(struct nbc_run *run, struct nbc_shared_peer *peer, uintptr_t addr,
                     int64_t count, int type, int rank, nbc_handle *h)
 {
-    const struct nbc_shared_message m = describe(run, peer, addr, count, type, rank, true);
-    void *room = peer->unsent ? NULL : reserve(&m);
-    return room ? send_data(&m, room, h) : record_add(&m, h);
+    struct nbc_shared_message m = describe(run, peer, addr, count, type, rank, true);
+    int result;
+    return !peer->unsent && send_now(&m, &result, h) ? result : record_add(&m, h);
 }
 
 /* Sends the messages for which the ring has room, oldest first. */
 static void send_posted(struct nbc_shared_peer *peer)
 {
     struct nbc_shared_message *m;
-    void *room;
-    while ((m = peer->unsent) && (room = reserve(m)))
-        record_end(m, send_data(m, room, &m->below));
+    int result;
+    while ((m = peer->unsent) && send_now(m, &result, &m->below))
+        record_end(m, result);
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
@@ -268,28 +308,104 @@ static struct nbc_shared_message *find_posted(struct nbc_shared_peer *peer, uint
     return m;
 }
 
+static struct nbc_shared_early *early_new(uint32_t tag, int64_t bytes)
+{
+    struct nbc_shared_early *e = malloc(sizeof *e + (size_t)bytes);
+    if (e)
+        *e = (struct nbc_shared_early){.tag = tag, .bytes = (uint32_t)bytes};
+    return e;
+}
+
 static bool keep(struct nbc_shared_peer *peer, uint32_t tag, const void *data, uint32_t bytes)
 {
-    struct nbc_shared_early *e = malloc(sizeof *e + bytes);
+    struct nbc_shared_early *e = early_new(tag, bytes);
     if (!e)
         return false;
-    *e = (struct nbc_shared_early){.tag = tag, .bytes = bytes};
     memcpy(e->data, data, bytes);
     DL_APPEND(peer->early, e);
     return true;
 }
 
-/* Receives the next message, if there is one. Without memory it stays. */
+/* Gives a receive the message that has been kept, which may be in the list. */
+static void receive_early(struct nbc_shared_message *m, struct nbc_shared_early *e)
+{
+    record_end(m, receive_data(m, e->tag, e->data, e->bytes));
+    free(e);
+}
+
+/* The pieces go to where the receive wants the data, if that is posted and plain. Returns false
+ * without memory. */
+static bool pieces_begin(struct nbc_shared_peer *peer, uint32_t tag, int64_t bytes)
+{
+    struct nbc_shared_pieces p = {.left = bytes, .message = find_posted(peer, tag)};
+    const struct nbc_shared_message *m = p.message;
+    if (m && m->bytes == bytes && is_plain(m)) {
+        p.at = (char *)m->addr;
+    } else {
+        p.message = NULL;
+        if (!(p.early = early_new(tag & ~LONG, bytes)))
+            return false;
+        p.at = p.early->data;
+    }
+    peer->pieces = p;
+    return true;
+}
+
+static void pieces_end(struct nbc_shared_peer *peer)
+{
+    const struct nbc_shared_pieces p = peer->pieces;
+    peer->pieces = (struct nbc_shared_pieces){.at = NULL};
+    struct nbc_shared_message *m = p.early ? find_posted(peer, p.early->tag) : NULL;
+    if (p.message)
+        record_end(p.message, NBC_SENT);
+    else if (m)
+        receive_early(m, p.early);
+    else if (p.early)
+        DL_APPEND(peer->early, p.early);
+}
+
+static void receive_piece(struct nbc_shared_peer *peer, const void *data, uint32_t bytes)
+{
+    struct nbc_shared_pieces *p = &peer->pieces;
+    if (p->at) {
+        memcpy(p->at, data, bytes);
+        p->at += bytes;
+    }
+    p->left -= bytes;
+    if (p->left == 0)
+        pieces_end(peer);
+}
+
+static inline bool begins_pieces(uint32_t tag, uint32_t bytes)
+{
+    return tag & LONG && bytes > 0;
+}
+
+static bool receive_first(struct nbc_shared_peer *peer, uint32_t tag, const void *data,
+                          uint32_t bytes)
+{
+    int64_t all;
+    if (begins_pieces(tag, bytes)) {
+        memcpy(&all, data, sizeof all);
+        return pieces_begin(peer, tag, all);
+    }
+    struct nbc_shared_message *m = find_posted(peer, tag);
+    if (!m)
+        return keep(peer, tag, data, bytes);
+    record_end(m, receive_data(m, tag, data, bytes));
+    return true;
+}
+
+/* Receives what is next in the ring, if there is something. Without memory it stays. */
 static bool receive_next(struct nbc_shared_peer *peer)
 {
     uint32_t tag, bytes;
     const void *data = nbc_ring_peek(&peer->from, &tag, &bytes);
     if (!data)
         return false;
-    struct nbc_shared_message *m = find_posted(peer, tag);
-    if (m)
-        record_end(m, receive_data(m, tag, data, bytes));
-    else if (!keep(peer, tag, data, bytes))
+    if (peer->pieces.left > 0)
+        receive_piece(peer, data, bytes);
+    else if (!receive_first(peer, tag, data, bytes))
         return false;
     nbc_ring_pop(&peer->from, bytes);
     return true;
@@ -335,9 +451,8 @@ static int receive_slowly(const struct nbc_shared_message *given, struct nbc_sha
         m->result = post_below(m, &m->below);
         return MPI_SUCCESS;
     }
-    record_end(m, receive_data(m, e->tag, e->data, e->bytes));
     DL_DELETE(m->peer->early, e);
-    free(e);
+    receive_early(m, e);
     return MPI_SUCCESS;
 }
 
@@ -347,10 +462,10 @@ int nbc_shared_receive(struct nbc_run *run, struct nbc_shared_peer *peer, uintpt
     const struct nbc_shared_message m = describe(run, peer, addr, count, type, rank, false);
     struct nbc_shared_early *early = peer->early ? find_early(peer, m.tag) : NULL;
     uint32_t tag, bytes;
-    if (early || peer->posted)
+    if (early || peer->posted || peer->pieces.left > 0)
         return receive_slowly(&m, early, h);
     const void *data = nbc_ring_peek(&peer->from, &tag, &bytes);
-    if (!data || !has_tag(tag, m.tag) || !is_plain(&m))
+    if (!data || !has_tag(tag, m.tag) || begins_pieces(tag, bytes) || !is_plain(&m))
         return receive_slowly(&m, NULL, h);
     int result = tag & LONG ? post_below(&m, h) : receive_plain(&m, data, bytes);
     nbc_ring_pop(&peer->from, bytes);
@@ -379,11 +494,17 @@ bool nbc_shared_test(nbc_handle h, int *error)
 bool nbc_shared_drop(nbc_handle h)
 {
     struct nbc_shared_message *m = nbc_shared_message(h);
+    if (m->sends && m->begun && m->state == NBC_SHARED_POSTED) {
+        m->dropped = true; /* the reader expects all pieces */
+        return true;
+    }
     const bool below =
         m->state == NBC_SHARED_BELOW || (m->state == NBC_SHARED_POSTED && m->early && !m->result);
     bool over = !below || nbc_message_give_up(m->below, m->sends);
     if (m->state == NBC_SHARED_POSTED)
         DL_DELETE(*list_of(m), m);
+    if (m->peer->pieces.message == m)
+        m->peer->pieces.message = NULL, m->peer->pieces.at = NULL;
     if (over)
         free(m->copy);
     record_give(m);
@@ -393,9 +514,11 @@ bool nbc_shared_drop(nbc_handle h)
 void nbc_shared_cleanup(void)
 {
     struct nbc_shared_early *e, *next;
-    for (int i = 0; i < nbc_shared_npeers; i++)
+    for (int i = 0; i < nbc_shared_npeers; i++) {
         DL_FOREACH_SAFE (nbc_shared_peers[i].early, e, next)
             free(e);
+        free(nbc_shared_peers[i].pieces.early);
+    }
     for (struct slab *slab; (slab = slabs);) {
         slabs = slab->next;
         free(slab);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages between ranks of a node meet in memory that the two share: a ring (ring.h) from each
- * rank to each other one. A short message is in the ring whole. Of a long one the ring has only
- * that it was sent: then the MPI moves it. So receives match messages in the order in which both
- * were posted, whatever their lengths, and one of another length than its receive expects is an
- * error and no deadlock. A receive that expects a long one is the MPI's at once, so that nothing
- * has to be kept for it. This is so on the duplicate of MPI_COMM_WORLD, where a rank and a tag name
- * a receive; messages on other communicators, and to other nodes, are the MPI's.
+ * rank to each other one. A short message is in the ring whole, a longer one comes in pieces, one
+ * after the other. Of a long one the ring has only that it was sent: then the MPI moves it. So
+ * receives match messages in the order in which both were posted, whatever their lengths, and one
+ * of another length than its receive expects is an error and no deadlock. A receive that expects a
+ * long one is the MPI's at once, so that nothing has to be kept for it. This is so on the duplicate
+ * of MPI_COMM_WORLD, where a rank and a tag name a receive; messages on other communicators, and to
+ * other nodes, are the MPI's.
  *
  * Elements with gaps, and those of a device, are for the MPI to load and store: it sends them as if
  * they were long, and those that arrive in a ring it gets as a message of this rank to itself.
@@ -34,6 +35,8 @@ struct nbc_shared_message {
     int64_t count, bytes;
     int type, tag, rank; /* rank: the peer's in the communicator */
     bool sends;
+    bool begun, dropped; /* in pieces: the ring has their number of bytes; they have no data */
+    int64_t done;        /* so many bytes of them are in the ring */
     enum {
         NBC_SHARED_POSTED, /* in a list of the peer */
         NBC_SHARED_BELOW,  /* the MPI moves it: */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages between ranks of a node: short ones in shared memory, long ones by the MPI, at lengths
- * around the limits; more of them than a ring holds; mixed, early and out of order. */
+/* Messages between ranks of a node: short ones in shared memory, longer ones in pieces, long ones
+ * by the MPI, at lengths around the limits; more of them than a ring holds; mixed, early and out of
+ * order. */
 #include "util.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ enum { MANY = 400, KIBI = 1024, MOST = 64 /* ranks */ };
 
 static unsigned char content(int from, int number, int at)
 {
-    return (unsigned char)(from * 37 + number * 11 + at * 5 + (at >> 8) * 3 + 1);
+    return (unsigned char)(from * 37 + number * 11 + at * 5 + (at >> 8) * 3 + (at >> 15) * 7 + 1);
 }
 
 static void fill(unsigned char *data, int bytes, int number)
@@ -58,8 +59,9 @@ static void exchange(int bytes, bool gaps)
  * ranks have. */
 TEST(lengths_at_the_limits)
 {
-    const int limits[] = {0,        56,       64,        128,       1 * KIBI, 2 * KIBI,
-                          4 * KIBI, 8 * KIBI, 16 * KIBI, 32 * KIBI, 64 * KIBI};
+    const int limits[] = {0,         56,         64,        128,       1 * KIBI,
+                          2 * KIBI,  4 * KIBI,   8 * KIBI,  16 * KIBI, 32 * KIBI,
+                          64 * KIBI, 128 * KIBI, 256 * KIBI};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         for (int bytes = limits[i] - 1; bytes <= limits[i] + 1; bytes++)
             for (int gaps = 0; bytes >= 0 && gaps < 2; gaps++)
@@ -68,8 +70,8 @@ TEST(lengths_at_the_limits)
 
 static int bytes_of(int number)
 {
-    static const int few[] = {1, 40, 100, 700, 5000, 40000};
-    return few[number * 7 % (int)(sizeof few / sizeof *few)];
+    static const int few[] = {1, 40, 100, 700, 5000, 40000, 270000};
+    return few[number * 5 % (int)(sizeof few / sizeof *few)];
 }
 
 static unsigned char *buffer[MANY];
@@ -217,10 +219,10 @@ TEST(a_root_is_far_ahead, .wanted = nbcshim_has_peers)
 
 /* Three messages from one neighbor, the middle one long: its elements have gaps where those of the
  * others have none, or the reverse. Receives are there before the messages. */
-static void exchange_three(bool gaps)
+static void exchange_three(bool gaps, int middle)
 {
     enum { MESSAGES = 3, BOTH = 2 * MESSAGES };
-    static const int bytes[MESSAGES] = {100, 100000, 200};
+    const int bytes[MESSAGES] = {100, middle, 200};
     const int right = (test_rank + 1) % test_size, left = (test_rank + test_size - 1) % test_size;
     const int to[] = {right, right, right}, from[] = {left, left, left};
     int one[] = {1, 1, 1};
@@ -260,40 +262,52 @@ static void exchange_three(bool gaps)
 
 TEST(a_long_one_between_short_ones)
 {
-    exchange_three(false);
-    exchange_three(true);
+    for (int middle = 100000; middle <= 300000; middle += 200000) {
+        exchange_three(false, middle);
+        exchange_three(true, middle);
+    }
 }
 
-/* The root expects long messages and waits for them. Nothing of that is left when the tag comes
- * again. */
-TEST(a_short_one_for_a_long_receive)
+/* The root waits for messages of other lengths than it gets. Nothing is left of that when the tag
+ * comes again. */
+static void gather_wrong(int sent, int expected, MPI_Comm comm)
 {
-    enum { EXPECTED = 100000, LATER = 40000, SENT = 100, TAGS = 512 };
-    unsigned char *in = test_alloc(LATER), *out = test_alloc((size_t)(test_size * EXPECTED));
+    enum { LATER = 270000, TAGS = 512 };
+    unsigned char *in = test_alloc(2 * LATER), *out = test_alloc((size_t)(test_size * 2 * LATER));
     int counts[MOST], at[MOST], class = MPI_SUCCESS;
-    MPI_Comm comm;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    test_place("%d bytes where %d are expected", sent, expected);
     for (int i = 0; i < test_size; i++) {
-        counts[i] = i ? EXPECTED : SENT;
-        at[i] = i * EXPECTED;
+        counts[i] = i ? expected : sent;
+        at[i] = i * 2 * LATER;
     }
-    fill(in, LATER, 0);
+    fill(in, 2 * LATER, 0);
     if (test_rank > 0)
         usleep(20000);
-    OK(MPI_Igatherv(in, SENT, MPI_BYTE, out, counts, at, MPI_BYTE, 0, comm, request));
+    OK(MPI_Igatherv(in, sent, MPI_BYTE, out, counts, at, MPI_BYTE, 0, comm, request));
     MPI_Error_class(MPI_Wait(request, MPI_STATUS_IGNORE), &class);
     EXPECT_INT(class, test_rank || test_size == 1 ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
     for (int i = 0; i < TAGS; i++) {
-        memset(out, 0, (size_t)(test_size * LATER));
-        OK(MPI_Igather(in, LATER, MPI_BYTE, out, LATER, MPI_BYTE, 0, comm, request));
+        int bytes = i % 8 ? LATER : LATER / 3;
+        OK(MPI_Igather(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, 0, comm, request));
         OK(MPI_Wait(request, MPI_STATUS_IGNORE));
-        for (int from = 0; from < test_size && test_rank == 0; from++)
-            expect(out + from * LATER, LATER, from, 0);
+        for (int from = 0; from < test_size && test_rank == 0 && i % 32 == 0; from++)
+            expect(out + from * bytes, bytes, from, 0);
     }
-    OK(MPI_Comm_free(&comm));
     free(in);
     free(out);
+}
+
+TEST(messages_of_another_length)
+{
+    const int bytes[] = {100, 100000, 150000, 300000};
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int sent = 0; sent < 4; sent++)
+        for (int expected = 0; expected < 4; expected++)
+            if (sent != expected)
+                gather_wrong(bytes[sent], bytes[expected], comm);
+    MPI_Comm_free(&comm);
 }
 
 /* MPICH 4.0.2 packs some elements wrongly if there are more than 500 datatypes. */
