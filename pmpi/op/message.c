@@ -70,15 +70,21 @@ int nbc_message_post_large(bool sends, void *addr, int64_t count, MPI_Datatype t
 }
 
 /* Sends cannot be cancelled. */
-bool nbc_message_give_up(nbc_handle h, bool sends)
+bool nbc_message_give_up(nbc_handle h, bool sends, bool *cancelled)
 {
     bool over;
+    int flag = 0;
+    MPI_Status status;
     MPI_Request request = nbc_message_load(&h);
     if (!sends)
         NEXT(Cancel)(&request);
-    nbc_message_end(&request, MPI_STATUS_IGNORE, false, &over);
+    nbc_message_end(&request, &status, false, &over);
     if (!over)
         NEXT(Request_free)(&request);
+    else if (cancelled)
+        NEXT(Test_cancelled)(&status, &flag);
+    if (cancelled)
+        *cancelled = flag;
     return over;
 }
 

@@ -155,8 +155,8 @@ static inline int nbc_message_compare(const MPI_Status *status, int64_t bytes)
 }
 
 /* Gives up a message, whose handle is invalid then. Returns whether it is over: whether its memory
- * is not used any more. */
-bool nbc_message_give_up(nbc_handle h, bool sends);
+ * is not used any more. cancelled: NULL, or whether nothing has been received. */
+bool nbc_message_give_up(nbc_handle h, bool sends, bool *cancelled);
 
 /* Packs elements at an address into bytes, or unpacks them. Returns an MPI error code. */
 int nbc_message_pack(const struct nbc_run *run, bool packs, uintptr_t at, int64_t count, int type,

@@ -244,7 +244,7 @@ static bool transport_drop(void *self, int i, nbc_handle h)
 {
     const struct nbc_run *r = self;
     return r->shares && nbc_shared_is(h) ? nbc_shared_drop(h)
-                                         : nbc_message_give_up(h, is_send(r, i));
+                                         : nbc_message_give_up(h, is_send(r, i), NULL);
 }
 
 static bool staged_drop(void *self, int i, nbc_handle h)

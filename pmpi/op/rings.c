@@ -170,12 +170,12 @@ void nbc_rings_begin(MPI_Comm duplicate)
 
 void nbc_rings_cleanup(void)
 {
+    nbc_shared_asked = &not_asked; /* which the hook reads without the lock */
+    nbc_shared_npeers = 0;
     nbc_segment_unmap(node.memory, node.bytes);
     free(nbc_shared_peers);
     free(nbc_shared_index);
     node.memory = NULL;
-    nbc_shared_npeers = 0;
-    nbc_shared_asked = &not_asked;
     nbc_shared_peers = NULL;
     nbc_shared_index = NULL;
     nbc_shared_comm = MPI_COMM_NULL;

@@ -46,9 +46,14 @@ static bool make_records(void)
     return true;
 }
 
+static bool has_record(void)
+{
+    return unused || make_records();
+}
+
 static struct nbc_shared_message *record_take(void)
 {
-    if (!unused && !make_records())
+    if (!has_record())
         return NULL;
     struct nbc_shared_message *m = unused;
     unused = m->next;
@@ -93,6 +98,8 @@ static void record_end(struct nbc_shared_message *m, int result)
     DL_DELETE(*list_of(m), m);
     m->state = result ? NBC_SHARED_OVER : NBC_SHARED_BELOW;
     m->error = result ? NBC_SENT - result : MPI_SUCCESS;
+    if (m->dropped)
+        record_give(m);
 }
 
 static inline bool is_direct(const struct nbc_run *run)
@@ -213,12 +220,14 @@ static int receive_plain(const struct nbc_shared_message *m, const void *data, u
     return NBC_SENT;
 }
 
-/* A short message for a receive that is the MPI's. */
+/* A short message for a receive that is the MPI's. If that is too late to be cancelled, it has
+ * taken a later message. */
 static int refuse_short(struct nbc_shared_message *m)
 {
-    if (!m->result && !nbc_message_give_up(m->below, false))
-        m->run->exec.abandoned = m->run->exec.lost =
-            true; /* unreached: nothing has been sent to it */
+    bool cancelled = true;
+    if (!m->result && !nbc_message_give_up(m->below, false, &cancelled))
+        m->run->exec.abandoned = true; /* unreached: nothing has been sent to it yet */
+    m->run->exec.lost |= !cancelled;
     return NBC_SENT - MPI_ERR_TRUNCATE;
 }
 
@@ -235,28 +244,31 @@ static int receive_data(struct nbc_shared_message *m, uint32_t tag, const void *
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static void *reserve(struct nbc_shared_peer *peer, int64_t bytes)
+static void ask(struct nbc_shared_peer *peer)
 {
-    void *room = nbc_ring_reserve(&peer->to, (uint32_t)bytes);
-    if (__builtin_expect(!room, 0) && !__atomic_load_n(peer->asked, __ATOMIC_RELAXED))
+    if (!__atomic_load_n(peer->asked, __ATOMIC_RELAXED))
         __atomic_store_n(peer->asked, 1, __ATOMIC_RELAXED);
-    return room;
 }
 
-/* Sends the pieces for which the ring has room. Returns whether those are all. */
+/* Sends the pieces for which the ring has room. Returns whether those are all. The rest waits for
+ * the receiver to come, as a long message of the MPI does: what a rank that is ahead sends must not
+ * fill the memory of another one. But messages behind it must not wait for it. */
 static bool send_pieces(struct nbc_shared_message *m)
 {
+    struct nbc_ring *ring = &m->peer->to;
     while (m->done < m->bytes) {
         const int64_t left = m->bytes - m->done;
         int64_t n = left < nbc_shared_piece ? left : nbc_shared_piece;
         n = m->begun ? n : (int64_t)sizeof m->bytes;
-        void *room = reserve(m->peer, n);
+        void *room = nbc_ring_reserve(ring, (uint32_t)n);
+        if (!room && m->next)
+            ask(m->peer);
         if (!room)
             return false;
         const void *from = m->begun ? (char *)m->addr + m->done : (char *)&m->bytes;
         if (!m->dropped)
             memcpy(room, from, (size_t)n);
-        nbc_ring_send(&m->peer->to, (uint32_t)m->tag | (m->begun ? 0 : LONG), (uint32_t)n);
+        nbc_ring_send(ring, (uint32_t)m->tag | (m->begun ? 0 : LONG), (uint32_t)n);
         m->done += m->begun ? n : 0;
         m->begun = true;
     }
@@ -268,12 +280,15 @@ static bool send_pieces(struct nbc_shared_message *m)
 static inline bool send_now(struct nbc_shared_message *m, int *result, nbc_handle *h)
 {
     *result = NBC_SENT;
-    if (is_in_pieces(m))
+    if (m->begun || is_in_pieces(m)) /* the run of one that was dropped may be gone */
         return send_pieces(m);
-    void *room = reserve(m->peer, is_long(m) ? 0 : m->bytes);
-    if (room)
-        *result = send_data(m, room, h);
-    return room;
+    void *room = nbc_ring_reserve(&m->peer->to, is_long(m) ? 0 : (uint32_t)m->bytes);
+    if (__builtin_expect(!room, 0)) {
+        ask(m->peer);
+        return false;
+    }
+    *result = send_data(m, room, h);
+    return true;
 }
 
 int nbc_shared_send(struct nbc_run *run, struct nbc_shared_peer *peer, uintptr_t addr,
@@ -281,6 +296,8 @@ int nbc_shared_send(struct nbc_run *run, struct nbc_shared_peer *peer, uintptr_t
 {
     struct nbc_shared_message m = describe(run, peer, addr, count, type, rank, true);
     int result;
+    if (is_in_pieces(&m) && !has_record())
+        return MPI_ERR_NO_MEM; /* what has begun cannot be refused */
     return !peer->unsent && send_now(&m, &result, h) ? result : record_add(&m, h);
 }
 
@@ -415,8 +432,9 @@ void nbc_shared_receive_all(void)
 {
     __atomic_store_n(nbc_shared_asked, 0, __ATOMIC_RELAXED);
     for (int i = 0; i < nbc_shared_npeers; i++)
-        while (receive_next(&nbc_shared_peers[i]))
-            ;
+        for (uint32_t n = nbc_shared_peers[i].from.nslots; n > 0; n--)
+            if (!receive_next(&nbc_shared_peers[i]))
+                break;
 }
 
 /* A message that has been kept, or NULL. */
@@ -500,7 +518,7 @@ bool nbc_shared_drop(nbc_handle h)
     }
     const bool below =
         m->state == NBC_SHARED_BELOW || (m->state == NBC_SHARED_POSTED && m->early && !m->result);
-    bool over = !below || nbc_message_give_up(m->below, m->sends);
+    bool over = !below || nbc_message_give_up(m->below, m->sends, NULL);
     if (m->state == NBC_SHARED_POSTED)
         DL_DELETE(*list_of(m), m);
     if (m->peer->pieces.message == m)

@@ -268,6 +268,65 @@ TEST(a_long_one_between_short_ones)
     }
 }
 
+static long resident(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%*d %ld", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) / KIBI);
+}
+
+/* The last rank is late each time; meanwhile the first ones are ahead, and what they send must not
+ * gather in the memory of the root. */
+TEST(a_sender_is_far_ahead)
+{
+    enum { BYTES = 200 * KIBI, TIMES = 300 };
+    unsigned char *in = test_alloc(BYTES), *out = test_alloc((size_t)(test_size * BYTES));
+    fill(in, BYTES, 0);
+    long before = 0, most = 0;
+    for (int i = 0; i < TIMES; i++) {
+        if (test_rank == test_size - 1)
+            usleep(100);
+        memset(out, 0, (size_t)(test_size * BYTES));
+        OK(MPI_Igather(in, BYTES, MPI_BYTE, out, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD, request));
+        OK(MPI_Wait(request, MPI_STATUS_IGNORE));
+        long now = resident();
+        before = i ? before : now;
+        most = now > most ? now : most;
+    }
+    for (int from = 0; from < test_size && test_rank == 0; from++)
+        expect(out + from * BYTES, BYTES, from, 0);
+    EXPECT(test_native || most - before < TIMES * BYTES / KIBI / 8, "%ld KiB more", most - before);
+    free(in);
+    free(out);
+}
+
+/* A message in pieces that nobody awaits yet, and one behind it that the other rank gets before a
+ * message of the MPI. */
+TEST(a_short_one_behind_pieces, .wanted = nbcshim_has_peers)
+{
+    enum { BYTES = 200 * KIBI };
+    unsigned char *data = test_alloc(BYTES);
+    int value = test_rank == 0 ? 7 : 0, token = 0;
+    memset(data, 0, BYTES);
+    if (test_rank == 0)
+        fill(data, BYTES, 1);
+    if (test_rank > 0)
+        OK(MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Ibcast(data, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD, &request[0]));
+    OK(MPI_Ibcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD, &request[1]));
+    OK(MPI_Wait(&request[1], MPI_STATUS_IGNORE));
+    for (int to = 1; to < test_size && test_rank == 0; to++)
+        OK(MPI_Send(&token, 1, MPI_INT, to, 0, MPI_COMM_WORLD));
+    OK(MPI_Wait(&request[0], MPI_STATUS_IGNORE));
+    EXPECT_INT(value, 7);
+    expect(data, BYTES, 0, 1);
+    free(data);
+}
+
 /* The root waits for messages of other lengths than it gets. Nothing is left of that when the tag
  * comes again. */
 static void gather_wrong(int sent, int expected, MPI_Comm comm)
