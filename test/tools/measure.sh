@@ -148,7 +148,7 @@ refuses() # says command...
 }
 refuses "nbcbench: unknown measurement nothing; see nbcbench --help$" bench/nbcbench -m nothing
 refuses "nbcbench: invalid size 4: expected a multiple of 8, .*; see nbcbench --help$" bench/nbcbench -s 8,4
-refuses "nbctune: no such mode; see nbctune --help$" tools/nbctune --rule
+refuses "nbctune: no such mode: --rule; see nbctune --help$" tools/nbctune --rule
 refuses "nbctune: unknown collective sum; see nbctune --help$" tools/nbctune --rules bcast sum
 refuses "nbctune: expected one mode; see nbctune --help$" tools/nbctune --loggp bcast
 
