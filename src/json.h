@@ -31,7 +31,8 @@ void nbc_json_fixed(struct nbc_json *j, const char *name, int64_t value, int dig
  * which keep that of C. */
 void nbc_json_real(struct nbc_json *j, const char *name, double value, int digits);
 
-/* A string in quotes, with what JSON needs escaped. A byte that is not UTF-8 is taken for Latin-1. */
+/* A string in quotes, with what JSON needs escaped. A byte that is not UTF-8 is taken for Latin-1.
+ */
 void nbc_json_quoted(FILE *out, const char *value);
 
 #endif

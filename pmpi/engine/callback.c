@@ -36,9 +36,7 @@ static int poll_operations(void)
 static int on_progress(void)
 {
     static NBC_PER_THREAD unsigned turn;
-    return nbc_progress_is_wanted() && !nbc_has_lock() && ++turn % 2
-               ? poll_operations()
-               : 0;
+    return nbc_progress_is_wanted() && !nbc_has_lock() && ++turn % 2 ? poll_operations() : 0;
 }
 
 int nbc_callback_start(int level, bool any_version)
