@@ -17,7 +17,6 @@
 #include "op/mpi_transport.h"
 #include "op/nodemap.h"
 #include "op/run.h"
-#include "op/shared.h"
 #include "op/trace_transport.h"
 
 #include "coll.h"

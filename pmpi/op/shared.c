@@ -226,7 +226,7 @@ static int refuse_short(struct nbc_shared_message *m)
 {
     bool cancelled = true;
     if (!m->result && !nbc_message_give_up(m->below, false, &cancelled))
-        m->run->exec.abandoned = true; /* unreached: nothing has been sent to it yet */
+        m->run->exec.abandoned = true; /* unreached: the later one is still under way */
     m->run->exec.lost |= !cancelled;
     return NBC_SENT - MPI_ERR_TRUNCATE;
 }
